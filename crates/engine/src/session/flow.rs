@@ -17,7 +17,7 @@ use super::udp::Udp;
 use super::wire::{Addresses, Content, ETHERNET, Encapsulation, Envelope};
 use crate::app::{Action, Buffers};
 use crate::flow::{FlowKey, Prefixes};
-use crate::tcp::{self, Connection, Outcome, Progress, Segment, TcpState};
+use crate::tcp::{self, Coalesced, Connection, Outcome, Progress, Segment, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
 /// Rounds of application and transport in one go; what is left comes a little later.
@@ -184,6 +184,33 @@ impl Session {
             if outcome.refused {
                 self.refuse(cx, tx, segment);
             }
+        }
+        self.attend(cx, tx)
+    }
+
+    /// How many bytes may come with `segment` in segments like it that are handled together
+    /// ([`handle_coalesced`](Session::handle_coalesced)); 0 when it is handled alone.
+    #[inline]
+    pub fn coalesced_bytes_max(&self, segment: &Segment) -> u32 {
+        match (&self.application, &self.transport) {
+            (FlowApplication::Program(_), FlowTransport::Tcp(connection)) => {
+                connection.coalesced_bytes_max(segment)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Segments arrived that are handled as one: `segment` is the first of them.
+    pub fn handle_coalesced(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+        segment: &Segment,
+        coalesced: Coalesced,
+    ) -> FlowStatus {
+        if let FlowTransport::Tcp(connection) = &mut self.transport {
+            let outcome = connection.handle_coalesced(&mut cx.tcp(), segment, coalesced);
+            self.note_outcome(cx, outcome);
         }
         self.attend(cx, tx)
     }

@@ -12,7 +12,7 @@ use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Prot
 use crate::session::Encapsulation;
 use crate::session::app_latency::Header;
 use crate::session::wire::{self, Addresses, Arrival, ETHERNET, Received};
-use crate::tcp::Connection;
+use crate::tcp::{Coalesced, Connection, Segment};
 use crate::template::Side;
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
@@ -30,9 +30,14 @@ impl StatefulEngine {
         tx_queues: &mut impl TxQueues,
         mut told: impl FnMut(&SplitFrame<'f>, Disposition),
     ) {
-        for frame in frames {
-            let disposition = self.handle_one(now, port, frame, tx_queues);
-            told(frame, disposition);
+        let mut left = frames;
+        while let [frame, behind @ ..] = left {
+            let (disposition, count) = self.handle_next(now, port, frame, behind, tx_queues);
+            let (handled, rest) = left.split_at(count);
+            for frame in handled {
+                told(frame, disposition);
+            }
+            left = rest;
         }
     }
 
@@ -44,20 +49,23 @@ impl StatefulEngine {
         bytes: &[u8],
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
-        self.handle_one(now, port, &SplitFrame::whole(now, bytes), tx_queues)
+        let frame = SplitFrame::whole(now, bytes);
+        self.handle_next(now, port, &frame, &[], tx_queues).0
     }
 
-    /// A frame that arrived, whole or with its data apart.
+    /// A frame that arrived, whole or with its data apart, in front of others. Returns whose it was,
+    /// and how many frames were handled: more than one where those behind it went with it.
     #[inline]
-    fn handle_one(
+    fn handle_next(
         &mut self,
         now: Nanos,
         port: PortIndex,
         frame: &SplitFrame<'_>,
+        behind: &[SplitFrame<'_>],
         tx_queues: &mut impl TxQueues,
-    ) -> Disposition {
+    ) -> (Disposition, usize) {
         let Some(Some(info)) = self.ports.get(usize::from(port)) else {
-            return Disposition::Other;
+            return (Disposition::Other, 1);
         };
         let side = info.side;
         let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
@@ -67,11 +75,12 @@ impl StatefulEngine {
             wire::read_usual(frame)
         };
         let Some((received, data)) = usual else {
-            return self.handle_unusual(now, port, frame, tx_queues);
+            return (self.handle_unusual(now, port, frame, tx_queues), 1);
         };
         let frame = Frame {
             bytes: frame.head,
             data,
+            burst: Some((frame, behind)),
             received: &received,
             encapsulation: &ETHERNET,
         };
@@ -109,10 +118,12 @@ impl StatefulEngine {
         let frame = Frame {
             bytes: frame.head,
             data: frame.payload,
+            burst: None,
             received: &received,
             encapsulation: &Encapsulation::of(&layout),
         };
         self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
+            .0
     }
 
     /// The same for one in one part.
@@ -140,34 +151,37 @@ impl StatefulEngine {
         let frame = Frame {
             bytes,
             data: layout.payload(bytes),
+            burst: None,
             received: &received,
             encapsulation: &tunnel.unwrap_or_else(|| Encapsulation::of(&layout)),
         };
         self.handle_read(now, (port, space), side, frame, tx_queues)
+            .0
     }
 
-    /// A frame of TCP or UDP that is whole.
+    /// A frame of TCP or UDP that is whole. Returns what [`handle_next`](StatefulEngine::handle_next)
+    /// does.
     #[inline]
-    pub(super) fn handle_read(
+    fn handle_read(
         &mut self,
         now: Nanos,
         arrived: Arrived,
         side: Side,
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
-    ) -> Disposition {
+    ) -> (Disposition, usize) {
         let key = self.key_of(arrived, frame.received);
         let found = self.find(&key);
         match found.or_else(|| self.find_by_connection(side, &frame)) {
             Some(index) if index.is_in_fifo() => {
                 self.handle_late(now, index, &key, side, frame, tx_queues);
-                Disposition::Flow
+                (Disposition::Flow, 1)
             }
             Some(index) => {
-                self.handle_known(now, index, &key, side, frame, tx_queues);
-                Disposition::Flow
+                let count = self.handle_known(now, index, &key, side, frame, tx_queues);
+                (Disposition::Flow, count)
             }
-            None => self.handle_unknown(now, &key, side, frame, tx_queues),
+            None => (self.handle_unknown(now, &key, side, frame, tx_queues), 1),
         }
     }
 
@@ -253,7 +267,12 @@ impl StatefulEngine {
         if !rest.is_some_and(TimeWaitEntry::is_lingering) {
             let index = self.leave_time_wait(now, index);
             let index = index.expect("what the table has is held");
-            return self.handle_known(now, index, key, side, frame, tx_queues);
+            let frame = Frame {
+                burst: None,
+                ..frame
+            };
+            self.handle_known(now, index, key, side, frame, tx_queues);
+            return;
         }
         if side == Side::Server && frame.is_new_connection() {
             self.forget(index);
@@ -261,6 +280,7 @@ impl StatefulEngine {
         }
     }
 
+    /// A frame for a flow that is there. Returns how many frames were handled.
     #[inline]
     fn handle_known(
         &mut self,
@@ -270,7 +290,7 @@ impl StatefulEngine {
         side: Side,
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
-    ) {
+    ) -> usize {
         let entry = self.flows.at(index).expect("what the table has is held");
         let connection = entry.session.connection();
         let asks = entry.is(FlowFlags::Lingering)
@@ -278,16 +298,46 @@ impl StatefulEngine {
             || frame.is_new_connection()
             || connection.is_some_and(Connection::is_closed);
         if asks && !self.admit(now, index, key, side, frame, tx_queues) {
-            return;
+            return 1;
         }
         match &frame.received.arrival {
-            Arrival::Tcp(segment) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                session.handle_segment(cx, tx, segment, frame.data)
-            }),
+            Arrival::Tcp(segment) => {
+                if let Some(coalesced) = self.coalesced(index, segment, &frame) {
+                    self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                        session.handle_coalesced(cx, tx, segment, coalesced)
+                    });
+                    return coalesced.segments as usize;
+                }
+                self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                    session.handle_segment(cx, tx, segment, frame.data)
+                });
+            }
             Arrival::Udp(bytes) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
                 session.handle_datagram(cx, tx, frame.message(*bytes))
             }),
         }
+        1
+    }
+
+    /// The segments that a flow can take as one with that of `frame`: generic receive offload. None
+    /// when there are none.
+    #[inline]
+    fn coalesced(
+        &self,
+        index: FlowIndex,
+        segment: &Segment,
+        frame: &Frame<'_>,
+    ) -> Option<Coalesced> {
+        let (first, behind) = frame.burst?;
+        if behind.is_empty() {
+            return None;
+        }
+        let bytes_max = self.flows.at(index)?.session.coalesced_bytes_max(segment);
+        if bytes_max == 0 {
+            return None;
+        }
+        let coalesced = wire::coalesce(first, segment, behind, bytes_max);
+        (coalesced.segments > 1).then_some(coalesced)
     }
 
     /// Whether a frame is for the flow that was found, and not for one that takes its place, nor for
@@ -353,6 +403,8 @@ pub(super) struct Frame<'a> {
     pub(super) bytes: &'a [u8],
     /// What its packet has behind the headers, wherever that is.
     pub(super) data: &'a [u8],
+    /// It, if it was read as usual, and those that arrived behind it.
+    pub(super) burst: Option<(&'a SplitFrame<'a>, &'a [SplitFrame<'a>])>,
     pub(super) received: &'a Received,
     /// What it came in, and is answered in.
     pub(super) encapsulation: &'a Encapsulation,

@@ -43,7 +43,7 @@ counters! {
     rcvackbyte,
     /// Bytes that were acknowledged, the sequence numbers of SYN and FIN among them.
     rcvackbyte_of,
-    /// Segments that were joined before they were read: counted by who joins them.
+    /// Segments with data that arrived together with the one before and were handled with it.
     rcvoffloads,
     /// Segments with data that took the short way.
     preddat,

@@ -5,7 +5,7 @@ use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
-use super::segment::Segment;
+use super::segment::{Coalesced, Segment};
 use super::seq::Seq;
 use super::timers::Timer;
 
@@ -39,7 +39,7 @@ impl Connection {
         };
         if self.is_expected(segment) {
             if self.is_plain_data(segment) {
-                self.take_plain_data(cx, segment, &mut outcome);
+                self.take_plain_data(cx, segment, Coalesced::one(segment.len), &mut outcome);
                 return outcome;
             }
             self.count_prediction(cx, segment);
@@ -57,9 +57,40 @@ impl Connection {
         }
         // In TIME-WAIT nothing is sent that a window would be for (RFC 9293, section 3.10.7.4, fifth).
         if self.state != TcpState::TimeWait {
-            self.update_window(cx, segment, self.una != una);
+            self.update_window(cx, segment, segment.seq, self.una != una);
         }
         self.take_text(cx, part, &mut outcome);
+        outcome
+    }
+
+    /// How many bytes may come with `segment`, its own among them, in segments that differ from it in
+    /// nothing but their numbers and can be handled as one ([`handle_coalesced`]); 0 when it cannot.
+    ///
+    /// [`handle_coalesced`]: Connection::handle_coalesced
+    #[inline]
+    pub fn coalesced_bytes_max(&self, segment: &Segment) -> u32 {
+        if self.is_expected(segment) && self.is_plain_data(segment) {
+            self.expected.until(self.offered)
+        } else {
+            0
+        }
+    }
+
+    /// Takes `segment` and those behind it that differ from it in nothing but their numbers, no more
+    /// bytes than [`coalesced_bytes_max`](Connection::coalesced_bytes_max) says. It counts each of
+    /// them and leaves the connection as they would one by one, but that all are acknowledged
+    /// together: at once if they are two or more.
+    pub fn handle_coalesced(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        coalesced: Coalesced,
+    ) -> Outcome {
+        debug_assert!(coalesced.bytes <= self.coalesced_bytes_max(segment));
+        let mut outcome = Outcome::default();
+        cx.counters.rcvtotal += u64::from(coalesced.segments);
+        cx.counters.rcvoffloads += u64::from(coalesced.segments - 1);
+        self.take_plain_data(cx, segment, coalesced, &mut outcome);
         outcome
     }
 
@@ -90,23 +121,25 @@ impl Connection {
             && segment.sack.as_slice().is_empty()
     }
 
-    /// What all the steps together do with such a segment.
+    /// What all the steps together do with such a segment, and with those behind it that are like it.
     #[inline]
     fn take_plain_data(
         &mut self,
         cx: &mut TcpContext<'_>,
         segment: &Segment,
+        coalesced: Coalesced,
         outcome: &mut Outcome,
     ) {
-        cx.counters.preddat += 1;
-        cx.counters.rcvpack += 1;
-        cx.counters.rcvbyte += u64::from(segment.len);
+        cx.counters.preddat += u64::from(coalesced.segments);
+        cx.counters.rcvpack += u64::from(coalesced.segments);
+        cx.counters.rcvbyte += u64::from(coalesced.bytes);
         self.heard_ms = cx.now_ms;
         self.note_timestamp(segment);
-        self.update_window(cx, segment, false);
-        self.expected += segment.len;
-        outcome.delivered_bytes = segment.len;
-        self.acknowledge_soon(cx);
+        self.expected += coalesced.bytes;
+        let last = self.expected - coalesced.last_bytes;
+        self.update_window(cx, segment, last, false);
+        outcome.delivered_bytes = coalesced.bytes;
+        self.acknowledge_soon(cx, coalesced.segments);
     }
 
     #[inline]
@@ -352,14 +385,21 @@ impl Connection {
     }
 
     /// Takes the window if the segment is newer than the one that told it last (RFC 9293,
-    /// section 3.10.7.4, fifth): of two that are as new, the larger.
+    /// section 3.10.7.4, fifth): of two that are as new, the larger. `seq` is its number, or that of
+    /// the last that is like it.
     #[inline]
-    fn update_window(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, advanced: bool) {
-        if segment.seq.is_before(self.window_seq) || segment.ack.is_before(self.una) {
+    fn update_window(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        seq: Seq,
+        advanced: bool,
+    ) {
+        if seq.is_before(self.window_seq) || segment.ack.is_before(self.una) {
             return;
         }
         let window = self.scaled_window(segment);
-        let is_newer = advanced || self.window_seq != segment.seq;
+        let is_newer = advanced || self.window_seq != seq;
         if window > self.send_window {
             cx.counters.rcvwinupd += u64::from(segment.len == 0 && !advanced);
             if self.has(Flag::PERSIST) {
@@ -372,7 +412,7 @@ impl Connection {
             return;
         }
         self.send_window = window;
-        self.window_seq = segment.seq;
+        self.window_seq = seq;
     }
 
     /// A FIN arrived; it counts when all before it has (eighth step).

@@ -46,7 +46,7 @@ pub use info::Info;
 pub use outcome::{End, Outcome};
 pub use output::Progress;
 pub use recovery::RecoveryPool;
-pub use segment::Segment;
+pub use segment::{Coalesced, Segment};
 pub use seq::Seq;
 pub use time_wait::TimeWait;
 pub use tunables::{CongestionAlgorithm, Ecn, MSS_BYTES_DEFAULT, Tunables};

@@ -48,17 +48,17 @@ impl Connection {
             self.set(Flag::ACK_NOW);
             self.release_idle_side(cx);
         } else {
-            self.acknowledge_soon(cx);
+            self.acknowledge_soon(cx, 1);
         }
     }
 
     /// Every second segment is acknowledged at once (RFC 9293, section 3.8.6.3), or as many bytes
-    /// as the user said; the others wait for company.
+    /// as the user said; the others wait for company. `segments` arrived together.
     #[inline]
-    pub(super) fn acknowledge_soon(&mut self, cx: &TcpContext<'_>) {
+    pub(super) fn acknowledge_soon(&mut self, cx: &TcpContext<'_>, segments: u32) {
         let waiting = self.last_ack_sent.until(self.expected);
         let is_enough = match u32::from(cx.tunables.acknowledge_bytes) {
-            0 => self.timers.is_set(Timer::DelayedAck),
+            0 => segments > 1 || self.timers.is_set(Timer::DelayedAck),
             // Half a window at most: who waits for more would stop the other side.
             bytes => waiting >= bytes.min(cx.tunables.receive_buffer_bytes / 2),
         };

@@ -37,6 +37,36 @@ pub struct Segment {
     pub ecn: bool,
 }
 
+/// Segments that arrived one after the other and differ in nothing but their numbers, as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalesced {
+    /// How many there are.
+    pub segments: u32,
+    /// Their bytes of data.
+    pub bytes: u32,
+    /// Those of the last.
+    pub last_bytes: u32,
+}
+
+impl Coalesced {
+    /// One segment, with this many bytes.
+    #[must_use]
+    pub fn one(bytes: u32) -> Coalesced {
+        Coalesced {
+            segments: 1,
+            bytes,
+            last_bytes: bytes,
+        }
+    }
+
+    /// The segment behind the others has this many bytes.
+    pub fn add(&mut self, bytes: u32) {
+        self.segments += 1;
+        self.bytes += bytes;
+        self.last_bytes = bytes;
+    }
+}
+
 impl Segment {
     /// The length in sequence numbers: data, SYN and FIN.
     pub fn span(&self) -> u32 {

@@ -15,7 +15,7 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 pub use emit::{Content, Envelope, Places, TIMED_BYTES, header_bytes};
 pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
-pub use usual::read_usual;
+pub use usual::{coalesce, read_usual};
 
 /// The ECN field of the IP header (RFC 3168, section 5) of a packet that a router marked.
 const CE: u8 = 0b11;
@@ -58,7 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tcp::{Segment, Seq};
+    use crate::tcp::{Coalesced, Segment, Seq};
 
     fn some_addresses() -> impl Strategy<Value = Addresses> {
         prop_oneof![
@@ -218,6 +218,77 @@ mod tests {
                 prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
             }
             prop_assert!(usual.is_some() || !is_usual || !is_apart);
+        }
+
+        #[test]
+        fn segments_are_coalesced_as_long_as_they_differ_in_nothing_but_numbers(
+            envelope in some_envelope(),
+            ends in any::<(u32, u32)>(),
+            numbers in any::<(u32, u32, u16)>(),
+            timestamps in any::<Option<(u32, u32)>>(),
+            lens in prop::collection::vec(47..1500u32, 2..7),
+            other in (1..7usize, 0..9u8),
+            splits in any::<bool>(),
+        ) {
+            let envelope = Envelope {
+                encapsulation: &ETHERNET,
+                addresses: Addresses::V4(ends.0.into(), ends.1.into()),
+                ..envelope
+            };
+            let first = Segment {
+                seq: Seq(numbers.0),
+                ack: Seq(numbers.1),
+                window: numbers.2,
+                flags: TcpFlags::ACK,
+                len: lens[0],
+                timestamps,
+                ..Segment::default()
+            };
+            let (mut seq, mut frames) = (first.seq, Vec::new());
+            for (place, &len) in lens.iter().enumerate() {
+                let mut envelope = Envelope { identification: place as u16, ..envelope };
+                let mut segment = Segment { seq, len, ..first };
+                let mut damage = 0;
+                match other.1 {
+                    _ if place != other.0 => {}
+                    0 => segment.seq += 1,
+                    1 => segment.ack += 1,
+                    2 => segment.window ^= 1,
+                    3 => segment.flags |= TcpFlags::PSH,
+                    4 => segment.flags |= TcpFlags::FIN,
+                    5 => segment.timestamps = timestamps.map_or(Some((1, 2)), |(one, two)| Some((one, two ^ 1))),
+                    6 => envelope.time_to_live ^= 1,
+                    7 => envelope.ports.0 ^= 1,
+                    _ => damage = 0x10,
+                }
+                let content = Content::Tcp(&segment);
+                let mut frame = written(&envelope, &content);
+                let at = envelope.header_bytes(&content);
+                frame[at + 5] ^= damage;
+                seq += len;
+                frames.push((frame, at));
+            }
+            let frames: Vec<_> = frames.iter().map(|(frame, at)| {
+                let (head, payload) = frame.split_at(*at);
+                let payload_sum = Sum::of(payload).folded();
+                let split = SplitFrame { at_ns: 0, head, payload, payload_sum };
+                if splits { split } else { SplitFrame::whole(0, frame) }
+            }).collect();
+            let taken = match other {
+                (place, _) if place >= lens.len() => lens.len(),
+                (place, 3) => place + 1,
+                (place, _) => place,
+            };
+            let all = coalesce(&frames[0], &first, &frames[1..], u32::MAX);
+            let bytes: u32 = lens[..taken].iter().sum();
+            let expected = Coalesced {
+                segments: taken as u32,
+                bytes,
+                last_bytes: lens[taken - 1],
+            };
+            prop_assert_eq!(all, expected);
+            let fewer = coalesce(&frames[0], &first, &frames[1..], bytes - 1);
+            prop_assert_eq!(fewer.segments, expected.segments.saturating_sub(1).max(1));
         }
 
         #[test]

@@ -13,7 +13,7 @@ use allosaur_packet::transport::udp as udp_header;
 
 use super::parse::{Arrival, Received};
 use super::{Addresses, CE, MSS, SACK_PERMITTED, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, WINDOW_SCALE};
-use crate::tcp::{Segment, Seq};
+use crate::tcp::{Coalesced, Segment, Seq};
 
 const NETWORK: usize = ethernet::HEADER_BYTES;
 const IPV4_BYTES: usize = 20;
@@ -79,6 +79,70 @@ pub fn read_usual<'f>(frame: &SplitFrame<'f>) -> Option<(Received, &'f [u8])> {
         ..fixed_fields(network, fixed, data.len())
     };
     Some((received(network, fixed, Arrival::Tcp(read)), data))
+}
+
+/// Counts the segments that bring the data behind that of `segment`, which [`read_usual`] read from
+/// `first`, and differ from it in nothing but their numbers: those at the beginning of `behind`, up to
+/// one with PSH, and as long as all have no more than `bytes_max`. So Linux' GRO takes them together.
+pub fn coalesce(
+    first: &SplitFrame<'_>,
+    segment: &Segment,
+    behind: &[SplitFrame<'_>],
+    bytes_max: u32,
+) -> Coalesced {
+    let mut coalesced = Coalesced::one(segment.len);
+    let mut is_last = segment.has(TcpFlags::PSH);
+    for next in behind {
+        let seq = segment.seq + coalesced.bytes;
+        match continued(first, next, seq) {
+            Some((bytes, is_pushed)) if !is_last && coalesced.bytes + bytes <= bytes_max => {
+                coalesced.add(bytes);
+                is_last = is_pushed;
+            }
+            _ => break,
+        }
+    }
+    coalesced
+}
+
+/// The bytes of data of `next` if it is like `first`, whole and right, and its number `seq`; and
+/// whether it has PSH.
+#[inline]
+fn continued(first: &SplitFrame<'_>, next: &SplitFrame<'_>, seq: Seq) -> Option<(u32, bool)> {
+    let one: &[u8; HEADERS_BYTES] = first.head.first_chunk()?;
+    let other: &[u8; HEADERS_BYTES] = next.head.first_chunk()?;
+    let differ = |at: usize| word(one, at) ^ word(other, at);
+    // Not the length of the packet, its identification and checksum; and not those of TCP.
+    let addresses = differ(0) | differ(4) | differ(8);
+    let network = differ(12) | differ(20) | differ(26) | differ(30);
+    let transport = differ(34) | differ(42) | differ(46) & !(u32::from(TcpFlags::PSH.0) << 16);
+    let urgent = half(one, 52) ^ half(other, 52);
+    let is_like = addresses | network | transport | u32::from(urgent) == 0;
+    if !is_like || word(other, 38) != seq.0 || next.frame_bytes() > usize::from(u16::MAX) {
+        return None;
+    }
+    let network: &[u8; IPV4_BYTES] = other[NETWORK..].first_chunk()?;
+    let end = NETWORK + usize::from(half(other, NETWORK + 2));
+    let header_bytes = 4 * usize::from(other[TRANSPORT + 12] >> 4);
+    let (data, data_sum) = data_of(next, TRANSPORT + header_bytes, end)?;
+    let header_sum = if header_bytes == TIMED_BYTES {
+        let options = |frame: &SplitFrame<'_>| -> Option<[u8; USUAL_OPTIONS_BYTES]> {
+            frame.head[HEADERS_BYTES..].first_chunk().copied()
+        };
+        if options(first)? != options(next)? {
+            return None;
+        }
+        let header: &[u8; TIMED_BYTES] = next.head[TRANSPORT..].first_chunk()?;
+        Sum::of_header(header)
+    } else {
+        let header: &[u8; TCP_BYTES] = other[TRANSPORT..].first_chunk()?;
+        Sum::of_header(header)
+    };
+    let pseudo_header = pseudo_header(network, IpProtocol::TCP, header_bytes + data.len());
+    let sum = pseudo_header.and_sum(header_sum).and_sum(data_sum);
+    let is_right = Sum::of_header(network).checksum() == 0 && sum.checksum() == 0;
+    let is_pushed = other[TRANSPORT + 13] & TcpFlags::PSH.0 != 0;
+    (is_right && !data.is_empty()).then_some((data.len() as u32, is_pushed))
 }
 
 /// What stands behind the headers of a packet, and its sum: from `start` to `end` of a frame.
