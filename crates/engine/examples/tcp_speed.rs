@@ -71,10 +71,14 @@ impl World {
     fn transmit(&mut self, connection: &mut Connection) {
         let mut wire = std::mem::take(&mut self.wire);
         let mut outcome = Outcome::default();
-        connection.poll_transmit(&mut self.context(), &mut outcome, |segment| {
-            wire.push(*segment);
-            true
-        });
+        connection.poll_transmit(
+            &mut self.context(),
+            &mut outcome,
+            &mut |segment: &Segment| {
+                wire.push(*segment);
+                true
+            },
+        );
         self.wire = wire;
     }
 

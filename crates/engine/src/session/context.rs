@@ -184,6 +184,24 @@ pub trait FrameTx {
             write(head);
         })
     }
+
+    /// The same for frames that end with `payloads` each, until there are no more or there is no room;
+    /// `write` writes what is before one. Returns how many were sent.
+    fn send_run<'p>(
+        &mut self,
+        head_bytes: usize,
+        payloads: impl Iterator<Item = SharedPayload<'p>>,
+        mut write: impl FnMut(&SharedPayload<'p>, &mut [u8]),
+    ) -> u32 {
+        let mut sent = 0;
+        for payload in payloads {
+            if !self.send_sharing(head_bytes, payload, |head| write(&payload, head)) {
+                break;
+            }
+            sent += 1;
+        }
+        sent
+    }
 }
 
 /// How a flow stands after it was called.

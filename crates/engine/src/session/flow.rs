@@ -4,6 +4,7 @@
 use std::hint::black_box;
 use std::net::Ipv4Addr;
 
+use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::shared_payload::SharedPayload;
 use allosaur_packet::transport::tcp::TcpFlags;
@@ -12,12 +13,14 @@ use super::app_latency::Stamp;
 use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
 use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
-use super::outbox::Outbox;
+use super::outbox::{Outbox, OutboxPool};
 use super::udp::Udp;
-use super::wire::{Addresses, Content, ETHERNET, Encapsulation, Envelope};
+use super::wire::{
+    Addresses, Content, ETHERNET, Encapsulation, Envelope, HeaderTemplate, TIMED_BYTES,
+};
 use crate::app::{Action, Buffers};
 use crate::flow::{FlowKey, Prefixes};
-use crate::tcp::{self, Coalesced, Connection, Outcome, Progress, Segment, TcpState};
+use crate::tcp::{self, Coalesced, Connection, Outcome, Progress, Segment, SegmentTx, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
 /// Rounds of application and transport in one go; what is left comes a little later.
@@ -505,13 +508,20 @@ impl Session {
         let FlowTransport::Tcp(connection) = &mut self.transport else {
             return Progress::Done;
         };
-        let (links, prefixes) = (&cx.pools.links, &cx.pools.prefixes);
-        let (link, headers) = (links.at(self.link), cx.headers);
-        let mut identification = self.identification;
-        let is_plain =
-            self.key.prefixes.is_none() && matches!(link.encapsulation, Encapsulation::Ethernet);
-        let (key, outbox, buffers) = (&self.key, &self.outbox, cx.buffers);
-        let outboxes = &cx.pools.outboxes;
+        let link = cx.pools.links.at(self.link);
+        let is_plain = matches!(link.encapsulation, Encapsulation::Ethernet);
+        let mut leaving = LeavingSegments {
+            key: &self.key,
+            link,
+            prefixes: &cx.pools.prefixes,
+            headers: cx.headers,
+            outbox: &self.outbox,
+            buffers: cx.buffers,
+            outboxes: &cx.pools.outboxes,
+            is_plain: is_plain && self.key.prefixes.is_none(),
+            identification: self.identification,
+            tx,
+        };
         let mut inner = tcp::TcpContext {
             now_ms: cx.clock.tcp_ms,
             now_us: cx.clock.us,
@@ -524,33 +534,8 @@ impl Session {
             sides: &mut cx.pools.sides,
         };
         let mut outcome = Outcome::default();
-        let progress = connection.poll_transmit(&mut inner, &mut outcome, |segment| {
-            identification = identification.wrapping_add(1);
-            let shared = shared_data(outbox, segment, buffers);
-            let Some(places) = Envelope::usual_places(is_plain, segment) else {
-                let envelope = envelope(key, link, prefixes, headers, identification);
-                if let Some(payload) = shared {
-                    return send_shared(&envelope, segment, payload, tx);
-                }
-                let most = || segment_bytes_max(key, link, headers.frame_bytes_max);
-                return send_unusual(&envelope, most, segment, tx, |segment, data| {
-                    outbox.copy_to(segment.offset, data, buffers, outboxes)
-                });
-            };
-            let envelope = Envelope {
-                encapsulation: &ETHERNET,
-                ..envelope_of(key, link, headers, identification)
-            };
-            if let Some(payload) = shared {
-                return send_shared(&envelope, segment, payload, tx);
-            }
-            tx.send(places.frame_bytes(), |frame| {
-                envelope.write_at(places, &Content::Tcp(segment), frame, |data| {
-                    outbox.copy_to(segment.offset, data, buffers, outboxes)
-                });
-            })
-        });
-        self.identification = identification;
+        let progress = connection.poll_transmit(&mut inner, &mut outcome, &mut leaving);
+        self.identification = leaving.identification;
         if outcome.ended.is_some() {
             self.note_outcome(cx, outcome);
         }
@@ -592,6 +577,116 @@ pub(super) fn shared_data<'b>(
     outbox.shared(segment.offset, segment.len, buffers)
 }
 
+/// The segments of a flow on their way into frames.
+struct LeavingSegments<'a, T> {
+    key: &'a FlowKey,
+    link: &'a LinkAddresses,
+    prefixes: &'a Prefixes,
+    headers: HeaderDefaults,
+    outbox: &'a Outbox,
+    buffers: &'a Buffers,
+    outboxes: &'a OutboxPool,
+    /// They go over IPv4, without tags or tunnel.
+    is_plain: bool,
+    /// Of the last one.
+    identification: u16,
+    tx: &'a mut T,
+}
+
+impl<T: FrameTx> SegmentTx for LeavingSegments<'_, T> {
+    #[inline]
+    fn send(&mut self, segment: &Segment) -> bool {
+        self.identification = self.identification.wrapping_add(1);
+        let Some(places) = Envelope::usual_places(self.is_plain, segment) else {
+            return self.send_unusual(segment);
+        };
+        let envelope = self.plain_envelope();
+        if let Some(payload) = shared_data(self.outbox, segment, self.buffers) {
+            return send_shared(&envelope, segment, payload, self.tx);
+        }
+        let (outbox, buffers, outboxes) = (self.outbox, self.buffers, self.outboxes);
+        self.tx.send(places.frame_bytes(), |frame| {
+            envelope.write_at(places, &Content::Tcp(segment), frame, |data| {
+                outbox.copy_to(segment.offset, data, buffers, outboxes)
+            });
+        })
+    }
+
+    fn send_run(&mut self, first: &Segment, count: u32) -> u32 {
+        let is_usual = Envelope::usual_places(self.is_plain, first).is_some();
+        let mut sent = if count > 1 && is_usual && first.len >= SHARED_BYTES_MIN {
+            self.send_shared_run(first, count)
+        } else {
+            0
+        };
+        // Those whose data is not in one piece, or that found no room.
+        let mut segment = *first;
+        segment.advance(sent);
+        while sent < count && self.send(&segment) {
+            segment.advance(1);
+            sent += 1;
+        }
+        sent
+    }
+}
+
+impl<T: FrameTx> LeavingSegments<'_, T> {
+    /// What surrounds a segment over IPv4 without tags.
+    #[inline(always)]
+    fn plain_envelope(&self) -> Envelope<'static> {
+        let ends = (self.link.peer, self.link.own);
+        envelope_of(self.key, ends, &ETHERNET, self.headers, self.identification)
+    }
+
+    /// Sends segments like `first` whose headers are as most are, as long as their data is constant
+    /// and in one piece. Returns how many.
+    fn send_shared_run(&mut self, first: &Segment, count: u32) -> u32 {
+        let template = HeaderTemplate::new(&self.plain_envelope(), first);
+        let (outbox, buffers) = (self.outbox, self.buffers);
+        let data = |n: u32| outbox.shared(first.offset + n * first.len, first.len, buffers);
+        let (mut seq, mut identification) = (first.seq, self.identification);
+        let payloads = (0..count).map_while(data);
+        let sent = self.tx.send_run(TIMED_BYTES, payloads, |payload, head| {
+            identification = identification.wrapping_add(1);
+            template.write(identification, seq, payload.sum, head);
+            seq += first.len;
+        });
+        self.identification = identification;
+        sent
+    }
+
+    /// Sends a segment in any frame. A SYN tells how much the port takes.
+    #[inline(never)]
+    fn send_unusual(&mut self, segment: &Segment) -> bool {
+        let (key, link) = (self.key, self.link);
+        let envelope = envelope(key, link, self.prefixes, self.headers, self.identification);
+        let asking;
+        let segment = if segment.mss.is_some() {
+            let most = segment_bytes_max(key, link, self.headers.frame_bytes_max);
+            asking = segment.clamped(most);
+            &asking
+        } else {
+            segment
+        };
+        if let Some(payload) = shared_data(self.outbox, segment, self.buffers) {
+            return send_shared(&envelope, segment, payload, self.tx);
+        }
+        let content = Content::Tcp(segment);
+        if let Some(places) = envelope.syn_places(segment) {
+            return self.tx.send(places.frame_bytes(), |frame| {
+                envelope.write_at(places, &content, frame, |_| Sum::default());
+            });
+        }
+        let (outbox, buffers, outboxes) = (self.outbox, self.buffers, self.outboxes);
+        let places = envelope.places(&content);
+        self.tx.send(places.frame_bytes(), |frame| {
+            envelope.write_at(places, &content, frame, |data| {
+                outbox.copy_to(segment.offset, data, buffers, outboxes)
+            });
+        })
+    }
+}
+
 /// Sends a segment whose data is constant.
 #[inline]
 fn send_shared(
@@ -605,34 +700,6 @@ fn send_shared(
     tx.send_sharing(places.head_bytes(), payload, |head| {
         let sum = Sum::default().and_u16(payload.sum);
         envelope.write_head_at(places, &content, head, sum);
-    })
-}
-
-/// Sends a segment in any frame. A SYN tells how much the port takes.
-#[inline(never)]
-fn send_unusual(
-    envelope: &Envelope<'_>,
-    segment_bytes_max: impl FnOnce() -> u16,
-    segment: &Segment,
-    tx: &mut impl FrameTx,
-    data: impl FnOnce(&Segment, &mut [u8]) -> Sum,
-) -> bool {
-    let asking;
-    let segment = if segment.mss.is_some() {
-        asking = segment.clamped(segment_bytes_max());
-        &asking
-    } else {
-        segment
-    };
-    let content = Content::Tcp(segment);
-    if let Some(places) = envelope.syn_places(segment) {
-        return tx.send(places.frame_bytes(), |frame| {
-            envelope.write_at(places, &content, frame, |_| Sum::default());
-        });
-    }
-    let places = envelope.places(&content);
-    tx.send(places.frame_bytes(), |frame| {
-        envelope.write_at(places, &content, frame, |bytes| data(segment, bytes));
     })
 }
 
@@ -651,9 +718,10 @@ pub(super) fn envelope<'a>(
         Some((from, to)) => Addresses::V6(from, to),
         None => Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
     };
+    let macs = (link.peer, link.own);
     Envelope {
         addresses,
-        ..envelope_of(key, link, headers, identification)
+        ..envelope_of(key, macs, &link.encapsulation, headers, identification)
     }
 }
 
@@ -661,13 +729,14 @@ pub(super) fn envelope<'a>(
 #[inline(always)]
 fn envelope_of<'a>(
     key: &FlowKey,
-    link: &'a LinkAddresses,
+    macs: (MacAddress, MacAddress),
+    encapsulation: &'a Encapsulation,
     headers: HeaderDefaults,
     identification: u16,
 ) -> Envelope<'a> {
     Envelope {
-        macs: (link.peer, link.own),
-        encapsulation: &link.encapsulation,
+        macs,
+        encapsulation,
         addresses: Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
         ports: (key.local_port, key.remote_port),
         type_of_service: headers.type_of_service,

@@ -179,6 +179,37 @@ impl<F: FnOnce(&mut [u8])> QueueOp for WriteHead<'_, F> {
     }
 }
 
+/// Frames for a queue whose payloads others share.
+struct WriteHeads<I, F> {
+    now: Nanos,
+    head_bytes: usize,
+    payloads: I,
+    write: F,
+}
+
+impl<'p, I, F> QueueOp for WriteHeads<I, F>
+where
+    I: Iterator<Item = SharedPayload<'p>>,
+    F: FnMut(&SharedPayload<'p>, &mut [u8]),
+{
+    /// The lengths of those that had room: how many, and of each that of the last, as all are.
+    type Output = (u32, usize);
+
+    #[inline]
+    fn run<T: Transmit>(mut self, queue: &mut T) -> (u32, usize) {
+        let (mut sent, mut bytes) = (0, 0);
+        for payload in self.payloads {
+            let Some(head) = queue.slot_sharing(self.now, self.head_bytes, payload) else {
+                break;
+            };
+            (self.write)(&payload, head);
+            bytes = self.head_bytes + payload.len;
+            sent += 1;
+        }
+        (sent, bytes)
+    }
+}
+
 /// The payloads of a profile that is gone are let go.
 pub(super) struct ForgetPayloads;
 
@@ -205,6 +236,14 @@ impl Sent {
             in_turn: 0,
             ports: vec![TransmitCounters::default(); ports],
         }
+    }
+
+    /// Counts frames of the same length that were sent.
+    #[inline]
+    fn note_run(&mut self, port: PortIndex, bytes: usize, frames: u32) {
+        let frames = u64::from(frames);
+        self.in_turn += frames;
+        self.ports[usize::from(port)].sent.count(frames, bytes);
     }
 
     /// Counts a frame that was sent, or found no room.
@@ -251,6 +290,23 @@ impl<O: TxQueues> FrameTx for PortFrameTx<'_, O> {
         };
         let sent = self.tx_queues.with_queue(self.port, job);
         self.sent.note(self.port, head_bytes + payload.len, sent);
+        sent
+    }
+
+    fn send_run<'p>(
+        &mut self,
+        head_bytes: usize,
+        payloads: impl Iterator<Item = SharedPayload<'p>>,
+        write: impl FnMut(&SharedPayload<'p>, &mut [u8]),
+    ) -> u32 {
+        let job = WriteHeads {
+            now: self.now,
+            head_bytes,
+            payloads,
+            write,
+        };
+        let (sent, bytes) = self.tx_queues.with_queue(self.port, job);
+        self.sent.note_run(self.port, bytes, sent);
         sent
     }
 }

@@ -44,7 +44,7 @@ pub use connection::{Connection, TcpContext, TcpState};
 pub use counters::TcpCounters;
 pub use info::Info;
 pub use outcome::{End, Outcome};
-pub use output::Progress;
+pub use output::{Progress, SegmentTx};
 pub use recovery::RecoveryPool;
 pub use segment::{Coalesced, Segment};
 pub use seq::Seq;

@@ -25,6 +25,32 @@ pub enum Progress {
     Blocked,
 }
 
+/// Where the segments of a connection leave.
+pub trait SegmentTx {
+    /// Sends a segment; `false`, and it counts as not sent, when there is no room.
+    fn send(&mut self, segment: &Segment) -> bool;
+
+    /// Sends up to `count` segments: `first`, and others that differ from it in nothing but their
+    /// numbers, each with as many bytes, behind those of the one before. Returns for how many there
+    /// was room.
+    fn send_run(&mut self, first: &Segment, count: u32) -> u32 {
+        let mut segment = *first;
+        for sent in 0..count {
+            if !self.send(&segment) {
+                return sent;
+            }
+            segment.advance(1);
+        }
+        count
+    }
+}
+
+impl<F: FnMut(&Segment) -> bool> SegmentTx for F {
+    fn send(&mut self, segment: &Segment) -> bool {
+        self(segment)
+    }
+}
+
 /// What leaves next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
@@ -54,14 +80,13 @@ impl Piece {
 }
 
 impl Connection {
-    /// Gives what may leave now to `send`, one segment at a time, until there is no more or `send`
-    /// says that there is no room: such a segment counts as not sent. An end that follows from
+    /// Gives what may leave now to `tx`, until there is no more or no room. An end that follows from
     /// sending (of a reset) is told in `outcome`.
     pub fn poll_transmit(
         &mut self,
         cx: &mut TcpContext<'_>,
         outcome: &mut Outcome,
-        mut send: impl FnMut(&Segment) -> bool,
+        tx: &mut impl SegmentTx,
     ) -> Progress {
         if self.has_nothing_to_say() {
             return Progress::Done;
@@ -71,12 +96,12 @@ impl Connection {
             self.end(cx, how, outcome);
         }
         self.rest(cx);
-        if self.is_plain_output() && self.send_full(cx, &mut send) == Progress::Blocked {
+        if self.is_plain_output() && self.send_full(cx, tx) == Progress::Blocked {
             return Progress::Blocked;
         }
         while let Some(piece) = self.next_piece(cx) {
             let segment = self.segment_of(cx, piece);
-            if !send(&segment) {
+            if !tx.send(&segment) {
                 return Progress::Blocked;
             }
             self.note_sent(cx, piece, &segment, outcome);
@@ -104,41 +129,36 @@ impl Connection {
 
     /// Sends as many full segments as there are and both windows allow, one like the other; but
     /// not the one that the end follows.
-    fn send_full(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        send: &mut impl FnMut(&Segment) -> bool,
-    ) -> Progress {
+    fn send_full(&mut self, cx: &mut TcpContext<'_>, tx: &mut impl SegmentTx) -> Progress {
         let mss = u32::from(self.mss);
         let mut waiting = self.next.until(self.end);
         if self.has(Flag::FIN_WANTED) {
             waiting = waiting.saturating_sub(1);
         }
-        let room = waiting.min(self.usable_window(cx, self.next));
-        if room < mss {
+        let count = waiting.min(self.usable_window(cx, self.next)) / mss;
+        if count == 0 {
             return Progress::Done;
         }
-        let begin = self.next;
-        let mut segment = self.data_segment(cx, begin, mss, false);
-        let mut left = room;
-        while left >= mss {
-            let is_last = segment.seq + mss == self.end;
-            if is_last {
-                segment.flags |= TcpFlags::PSH;
+        let mut segment = self.data_segment(cx, self.next, mss, false);
+        // The last of all bytes are pushed.
+        let alike = if segment.seq + count * mss == self.end {
+            count - 1
+        } else {
+            count
+        };
+        let mut sent = tx.send_run(&segment, alike);
+        segment.advance(sent);
+        if sent == alike && sent < count {
+            segment.flags |= TcpFlags::PSH;
+            if tx.send(&segment) {
+                segment.advance(1);
+                sent += 1;
             }
-            if !send(&segment) {
-                break;
-            }
-            segment.seq += mss;
-            segment.offset += mss;
-            left -= mss;
         }
-        let bytes = begin.until(segment.seq);
-        if bytes > 0 {
-            let count = u64::from((room - left) / mss);
-            self.note_full_sent(cx, &segment, bytes, count);
+        if sent > 0 {
+            self.note_full_sent(cx, &segment, sent * mss, u64::from(sent));
         }
-        if left >= mss {
+        if sent < count {
             Progress::Blocked
         } else {
             Progress::Done

@@ -74,6 +74,13 @@ impl Segment {
         self.len + counted(TcpFlags::SYN) + counted(TcpFlags::FIN)
     }
 
+    /// It becomes the one that is `segments` behind it, with as many bytes.
+    #[inline]
+    pub fn advance(&mut self, segments: u32) {
+        self.seq += segments * self.len;
+        self.offset += segments * self.len;
+    }
+
     /// Whether it has all of these bits.
     #[inline]
     pub fn has(&self, flags: TcpFlags) -> bool {

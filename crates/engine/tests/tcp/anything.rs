@@ -229,20 +229,20 @@ impl Life<'_> {
             &mut self.sides,
         );
         let written = self.written;
-        let progress = self
-            .connection
-            .poll_transmit(&mut cx, &mut outcome, |segment| {
-                count += 1;
-                assert!(count < SEGMENTS_MAX, "it sends for ever");
-                let last = oldest + u64::from(segment.offset) + u64::from(segment.len);
-                assert!(last <= written, "it sends what nobody wrote");
-                // Now and then the port is full in the middle.
-                if blocked && count > 1 {
-                    return false;
-                }
-                high = high.max(segment.seq + segment.span());
-                true
-            });
+        let progress =
+            self.connection
+                .poll_transmit(&mut cx, &mut outcome, &mut |segment: &Segment| {
+                    count += 1;
+                    assert!(count < SEGMENTS_MAX, "it sends for ever");
+                    let last = oldest + u64::from(segment.offset) + u64::from(segment.len);
+                    assert!(last <= written, "it sends what nobody wrote");
+                    // Now and then the port is full in the middle.
+                    if blocked && count > 1 {
+                        return false;
+                    }
+                    high = high.max(segment.seq + segment.span());
+                    true
+                });
         self.high = high;
         self.note(outcome);
         if let Err(broken) = self.connection.audit(&self.sides, progress) {

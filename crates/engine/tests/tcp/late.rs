@@ -36,12 +36,14 @@ impl End {
         };
         let result = act(&mut self.connection, &mut cx);
         let mut sent = Vec::new();
-        let progress = self
-            .connection
-            .poll_transmit(&mut cx, &mut Outcome::default(), |segment| {
+        let progress = self.connection.poll_transmit(
+            &mut cx,
+            &mut Outcome::default(),
+            &mut |segment: &Segment| {
                 sent.push(*segment);
                 true
-            });
+            },
+        );
         let audit = self.connection.audit(&self.sides, progress);
         audit.expect("all rules");
         // Only that the other side saw congestion is kept.

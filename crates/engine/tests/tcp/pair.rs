@@ -261,7 +261,7 @@ impl Pair {
         let mut leaving = Vec::new();
         let mut outcome = Outcome::default();
         let progress = side.with(now, |connection, cx| {
-            connection.poll_transmit(cx, &mut outcome, |segment| {
+            connection.poll_transmit(cx, &mut outcome, &mut |segment: &Segment| {
                 if segment.len > 0 {
                     let at = (acknowledged as u32).wrapping_add(segment.offset);
                     assert_eq!(first + 1 + at, segment.seq, "the bytes are others");

@@ -291,7 +291,7 @@ impl Ours {
         let mut segments = Vec::new();
         self.with_connection(|connection, cx| {
             let mut outcome = Outcome::default();
-            connection.poll_transmit(cx, &mut outcome, |segment| {
+            connection.poll_transmit(cx, &mut outcome, &mut |segment: &Segment| {
                 segments.push(*segment);
                 true
             });

@@ -216,9 +216,10 @@ impl Socket {
         let whole = tunables.receive_buffer_bytes >> tunables.window_scale();
         let mut outcome = Outcome::default();
         let (outbox, sent, acknowledged) = (&self.outbox, &mut self.sent, self.acknowledged);
-        let _ = self
-            .connection
-            .poll_transmit(&mut pools.tcp(&tunables), &mut outcome, |segment| {
+        let _ = self.connection.poll_transmit(
+            &mut pools.tcp(&tunables),
+            &mut outcome,
+            &mut |segment: &Segment| {
                 let window = match segment.has(TcpFlags::RST) {
                     true => whole.min(0xffff) as u16,
                     false => segment.window,
@@ -229,7 +230,8 @@ impl Socket {
                     *sent = end.max(*sent);
                 }
                 true
-            });
+            },
+        );
         outcome
     }
 

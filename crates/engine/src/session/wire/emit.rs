@@ -15,7 +15,7 @@ use super::{
     Addresses, CE, MSS, SACK_PERMITTED, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, WINDOW_SCALE,
     pseudo_header,
 };
-use crate::tcp::Segment;
+use crate::tcp::{Segment, Seq};
 
 const MACS_BYTES: usize = 12;
 const IPV4_BYTES: usize = 20;
@@ -381,6 +381,69 @@ impl Envelope<'_> {
             }
         }
     }
+}
+
+/// Where an IPv4 packet has its identification and its checksum in such headers, and TCP its number and
+/// its checksum.
+const IDENTIFICATION: usize = PLAIN_BYTES - IPV4_BYTES + 4;
+const NETWORK_CHECKSUM: usize = PLAIN_BYTES - IPV4_BYTES + 10;
+const SEQ: usize = PLAIN_BYTES + 4;
+const TRANSPORT_CHECKSUM: usize = PLAIN_BYTES + 16;
+
+/// The headers of segments over IPv4 without tags that differ in nothing but their numbers and their
+/// data, which has the same length.
+#[derive(Clone, Debug)]
+pub struct HeaderTemplate {
+    /// With zeros in the place of what differs.
+    bytes: [u8; TIMED_BYTES],
+    /// What the checksum of IPv4 covers, but for the identification.
+    network_sum: Sum,
+    /// What the checksum of TCP covers, but for the number and the data.
+    transport_sum: Sum,
+}
+
+impl HeaderTemplate {
+    /// That of segments like `segment`, which has [`usual_places`](Envelope::usual_places).
+    pub fn new(envelope: &Envelope<'_>, segment: &Segment) -> HeaderTemplate {
+        let content = Content::Tcp(segment);
+        let places = envelope.places(&content);
+        let mut bytes = [0; TIMED_BYTES];
+        envelope.write_head_at(places, &content, &mut bytes, Sum::default());
+        put(&mut bytes, IDENTIFICATION, [0; 2]);
+        put(&mut bytes, NETWORK_CHECKSUM, [0; 2]);
+        put(&mut bytes, SEQ, [0; 4]);
+        put(&mut bytes, TRANSPORT_CHECKSUM, [0; 2]);
+        let segment_bytes = places.end - places.transport;
+        let pseudo_header = pseudo_header(envelope.addresses, IpProtocol::TCP, segment_bytes);
+        HeaderTemplate {
+            bytes,
+            network_sum: Sum::of(&bytes[places.network..places.transport]),
+            transport_sum: pseudo_header.and(&bytes[places.transport..]),
+        }
+    }
+
+    /// Writes the headers of a segment whose data has this sum.
+    ///
+    /// # Panics
+    ///
+    /// When `head` has other than [`TIMED_BYTES`].
+    #[inline(always)]
+    pub fn write(&self, identification: u16, seq: Seq, data_sum: u16, head: &mut [u8]) {
+        let head: &mut [u8; TIMED_BYTES] = head.try_into().expect("it has its length");
+        *head = self.bytes;
+        let network = self.network_sum.and_u16(identification);
+        let transport = self.transport_sum.and_u32(seq.0).and_u16(data_sum);
+        put(head, IDENTIFICATION, identification.to_be_bytes());
+        put(head, NETWORK_CHECKSUM, network.checksum().to_be_bytes());
+        put(head, SEQ, seq.0.to_be_bytes());
+        put(head, TRANSPORT_CHECKSUM, transport.checksum().to_be_bytes());
+    }
+}
+
+/// Writes some bytes of a template.
+#[inline(always)]
+fn put<const N: usize>(head: &mut [u8; TIMED_BYTES], at: usize, bytes: [u8; N]) {
+    head[at..at + N].copy_from_slice(&bytes);
 }
 
 /// Two bytes and a 16-bit number, in the order of the wire.

@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_packet::network::checksum::{self, Sum};
 use allosaur_packet::network::ip_protocol::IpProtocol;
 
-pub use emit::{Content, Envelope, Places, TIMED_BYTES, header_bytes};
+pub use emit::{Content, Envelope, HeaderTemplate, Places, TIMED_BYTES, header_bytes};
 pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
 pub use usual::{coalesce, read_usual};
@@ -218,6 +218,38 @@ mod tests {
                 prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
             }
             prop_assert!(usual.is_some() || !is_usual || !is_apart);
+        }
+
+        #[test]
+        fn a_template_writes_what_is_written_from_nothing(
+            envelope in some_envelope(),
+            ends in any::<(u32, u32)>(),
+            segment in some_segment(),
+            timestamps in any::<(u32, u32)>(),
+            moved in any::<(u16, u32)>(),
+        ) {
+            let envelope = Envelope {
+                encapsulation: &ETHERNET,
+                addresses: Addresses::V4(ends.0.into(), ends.1.into()),
+                ..envelope
+            };
+            let first = Segment {
+                mss: None,
+                window_scale: None,
+                sack_permitted: false,
+                sack: SackBlocks::default(),
+                timestamps: Some(timestamps),
+                ..segment
+            };
+            let template = HeaderTemplate::new(&envelope, &first);
+            let other = Segment { seq: Seq(moved.1), ..first };
+            let envelope = Envelope { identification: moved.0, ..envelope };
+            let whole = written(&envelope, &Content::Tcp(&other));
+            let end = TIMED_BYTES + first.len as usize;
+            let data_sum = Sum::of(&whole[TIMED_BYTES..end]).folded();
+            let mut head = [0xaa; TIMED_BYTES];
+            template.write(moved.0, other.seq, data_sum, &mut head);
+            prop_assert_eq!(&head[..], &whole[..TIMED_BYTES]);
         }
 
         #[test]

@@ -235,7 +235,7 @@ impl Stage {
         let outcome = self.with_context(|connection, cx| {
             let mut outcome = Outcome::default();
             let connection = connection.as_mut().expect("it was there a line above");
-            let progress = connection.poll_transmit(cx, &mut outcome, |segment| {
+            let progress = connection.poll_transmit(cx, &mut outcome, &mut |segment: &Segment| {
                 if !blocked {
                     left.push(*segment);
                 }
