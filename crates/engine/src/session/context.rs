@@ -57,7 +57,7 @@ pub struct Pools {
     pub connections: Connections,
     /// What TCP's clock said at the engine's time 0, in milliseconds.
     pub tcp_began_ms: u32,
-    /// The time that was asked for last.
+    /// The time of all that happens now, see [`set_clock`](Pools::set_clock).
     pub clock: Clock,
 }
 
@@ -67,10 +67,10 @@ impl Pools {
         ((now / MILLISECOND) as u32).wrapping_add(self.tcp_began_ms)
     }
 
-    /// The time in other units. It is the same for all that happens in a turn, so that it is mostly
-    /// known.
+    /// It is `now`: to be said before a flow is called. It is the same for all that happens in a turn,
+    /// so that other units of it are mostly known.
     #[inline]
-    pub fn clock(&mut self, now: Nanos) -> Clock {
+    pub fn set_clock(&mut self, now: Nanos) {
         if self.clock.at != now {
             self.clock = Clock {
                 at: now,
@@ -79,7 +79,6 @@ impl Pools {
                 tcp_ms: self.tcp_ms(now),
             };
         }
-        self.clock
     }
 }
 
@@ -112,8 +111,6 @@ impl Default for Clock {
 pub struct FlowContext<'a> {
     /// The time.
     pub now: Nanos,
-    /// The same in other units.
-    pub clock: Clock,
     /// What it runs.
     pub program: &'a Program,
     /// What it sends.
@@ -124,7 +121,7 @@ pub struct FlowContext<'a> {
     pub headers: HeaderDefaults,
     /// Where it counts.
     pub counters: &'a mut SideCounters,
-    /// What all flows share.
+    /// What all flows share, with the time in other units.
     pub pools: &'a mut Pools,
     /// Where random times come from.
     pub rng: &'a mut Lcg,
@@ -134,8 +131,8 @@ impl FlowContext<'_> {
     /// What its TCP connection works with.
     pub(super) fn tcp(&mut self) -> tcp::TcpContext<'_> {
         tcp::TcpContext {
-            now_ms: self.clock.tcp_ms,
-            now_us: self.clock.us,
+            now_ms: self.pools.clock.tcp_ms,
+            now_us: self.pools.clock.us,
             tunables: self.tunables,
             unread_bytes: 0,
             counters: &mut self.counters.tcp,

@@ -523,8 +523,8 @@ impl Session {
             tx,
         };
         let mut inner = tcp::TcpContext {
-            now_ms: cx.clock.tcp_ms,
-            now_us: cx.clock.us,
+            now_ms: cx.pools.clock.tcp_ms,
+            now_us: cx.pools.clock.us,
             tunables: cx.tunables,
             unread_bytes: match self.application {
                 FlowApplication::Program(_) => 0,
@@ -554,8 +554,8 @@ impl Session {
     fn due(&self, cx: &FlowContext<'_>) -> Option<Nanos> {
         let transport = match &self.transport {
             FlowTransport::Tcp(connection) => {
-                let left_ms = connection.poll_timeout(cx.clock.tcp_ms);
-                left_ms.map(|left_ms| (cx.clock.ms + u64::from(left_ms)) * MILLISECOND)
+                let left_ms = connection.poll_timeout(cx.pools.clock.tcp_ms);
+                left_ms.map(|left_ms| (cx.pools.clock.ms + u64::from(left_ms)) * MILLISECOND)
             }
             FlowTransport::Udp(udp) => udp.due(),
         };
@@ -634,8 +634,7 @@ impl<T: FrameTx> LeavingSegments<'_, T> {
     /// What surrounds a segment over IPv4 without tags.
     #[inline(always)]
     fn plain_envelope(&self) -> Envelope<'static> {
-        let ends = (self.link.peer, self.link.own);
-        envelope_of(self.key, ends, &ETHERNET, self.headers, self.identification)
+        plain_envelope(self.key, self.link, self.headers, self.identification)
     }
 
     /// Sends segments like `first` whose headers are as most are, as long as their data is constant
@@ -672,11 +671,6 @@ impl<T: FrameTx> LeavingSegments<'_, T> {
             return send_shared(&envelope, segment, payload, self.tx);
         }
         let content = Content::Tcp(segment);
-        if let Some(places) = envelope.syn_places(segment) {
-            return self.tx.send(places.frame_bytes(), |frame| {
-                envelope.write_at(places, &content, frame, |_| Sum::default());
-            });
-        }
         let (outbox, buffers, outboxes) = (self.outbox, self.buffers, self.outboxes);
         let places = envelope.places(&content);
         self.tx.send(places.frame_bytes(), |frame| {
@@ -723,6 +717,18 @@ pub(super) fn envelope<'a>(
         addresses,
         ..envelope_of(key, macs, &link.encapsulation, headers, identification)
     }
+}
+
+/// The same between addresses of IPv4, without tags.
+#[inline(always)]
+pub(super) fn plain_envelope(
+    key: &FlowKey,
+    link: &LinkAddresses,
+    headers: HeaderDefaults,
+    identification: u16,
+) -> Envelope<'static> {
+    let macs = (link.peer, link.own);
+    envelope_of(key, macs, &ETHERNET, headers, identification)
 }
 
 /// The same between addresses of IPv4.

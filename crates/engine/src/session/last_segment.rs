@@ -1,13 +1,12 @@
 //! One segment that says all that a program has to say, in the frame that most have: it is written from
 //! what is at hand, and nothing is asked twice. All others leave by way of `flow`.
 
-use std::net::Ipv4Addr;
-
 use allosaur_packet::network::checksum::Sum;
 
 use super::context::{FlowContext, FrameTx};
-use super::flow::{FlowTransport, Session, shared_data};
-use super::wire::{Addresses, Content, ETHERNET, Encapsulation, Envelope, TIMED_BYTES};
+use super::flow::{FlowTransport, Session, plain_envelope, shared_data};
+use super::links::segment_bytes_max;
+use super::wire::{Content, Encapsulation, Envelope, SYN_BYTES, TIMED_BYTES};
 use crate::tcp::{self, Progress};
 
 impl Session {
@@ -25,8 +24,8 @@ impl Session {
         let is_plain =
             self.key.prefixes.is_none() && matches!(link.encapsulation, Encapsulation::Ethernet);
         let mut inner = tcp::TcpContext {
-            now_ms: cx.clock.tcp_ms,
-            now_us: cx.clock.us,
+            now_ms: cx.pools.clock.tcp_ms,
+            now_us: cx.pools.clock.us,
             tunables: cx.tunables,
             unread_bytes: 0,
             counters: &mut cx.counters.tcp,
@@ -34,6 +33,9 @@ impl Session {
         };
         if !is_plain {
             return None;
+        }
+        if !connection.is_synchronized() {
+            return self.transmit_syn(cx, tx);
         }
         let segment = connection.last_segment(&mut inner)?;
         let places = Envelope::usual_places(true, &segment)?;
@@ -45,16 +47,7 @@ impl Session {
             (len, None) => outbox.whole(segment.offset, len, cx.buffers)?,
         };
         self.identification = self.identification.wrapping_add(1);
-        let key = &self.key;
-        let envelope = Envelope {
-            macs: (link.peer, link.own),
-            encapsulation: &ETHERNET,
-            addresses: Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
-            ports: (key.local_port, key.remote_port),
-            type_of_service: cx.headers.type_of_service,
-            time_to_live: cx.headers.time_to_live,
-            identification: self.identification,
-        };
+        let envelope = plain_envelope(&self.key, link, cx.headers, self.identification);
         let mut head = [0; TIMED_BYTES];
         envelope.write_head_at(places, &Content::Tcp(&segment), &mut head, sum);
         // What a queue is told is little: it is told by a call.
@@ -73,6 +66,40 @@ impl Session {
             return Some(Progress::Blocked);
         }
         connection.note_last_sent(&mut inner, &segment);
+        Some(Progress::Done)
+    }
+
+    /// Sends a SYN, or the answer to one, that offers all that we know; `None` where another segment is
+    /// due. Its addresses are of IPv4, its link has no tags.
+    fn transmit_syn(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+    ) -> Option<Progress> {
+        let FlowTransport::Tcp(connection) = &mut self.transport else {
+            return None;
+        };
+        let link = cx.pools.links.at(self.link);
+        let most = segment_bytes_max(&self.key, link, cx.headers.frame_bytes_max);
+        let mut inner = tcp::TcpContext {
+            now_ms: cx.pools.clock.tcp_ms,
+            now_us: cx.pools.clock.us,
+            tunables: cx.tunables,
+            unread_bytes: 0,
+            counters: &mut cx.counters.tcp,
+            sides: &mut cx.pools.sides,
+        };
+        let segment = connection.only_syn(&inner)?.clamped(most);
+        let places = Envelope::syn_places(&segment)?;
+        self.identification = self.identification.wrapping_add(1);
+        let envelope = plain_envelope(&self.key, link, cx.headers, self.identification);
+        let mut head = [0; SYN_BYTES];
+        envelope.write_head_at(places, &Content::Tcp(&segment), &mut head, Sum::default());
+        let head = &head;
+        if !tx.send(SYN_BYTES, |frame| frame.copy_from_slice(head)) {
+            return Some(Progress::Blocked);
+        }
+        connection.note_syn_sent(&mut inner);
         Some(Progress::Done)
     }
 }

@@ -338,9 +338,9 @@ pub(super) fn context<'a>(
     };
     let group = &mut run.groups[usize::from(template.group)][place(side)];
     let counters: &mut SideCounters = &mut group.flows;
+    pools.set_clock(now);
     FlowContext {
         now,
-        clock: pools.clock(now),
         program: profile.program(program),
         buffers: profile.buffers(),
         tunables: &tunables.tcp,

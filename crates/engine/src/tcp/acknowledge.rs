@@ -106,8 +106,8 @@ impl Connection {
     }
 
     /// Moves on to `ack`.
-    #[inline]
-    fn move_on(&mut self, cx: &mut TcpContext<'_>, ack: Seq, outcome: &mut Outcome) {
+    #[inline(always)]
+    pub(super) fn move_on(&mut self, cx: &mut TcpContext<'_>, ack: Seq, outcome: &mut Outcome) {
         let bytes = self.oldest_byte().until(ack.min(self.end));
         cx.counters.rcvackpack += 1;
         cx.counters.rcvackbyte += u64::from(bytes);
@@ -123,8 +123,8 @@ impl Connection {
 
     /// Measures the round trip: of the one segment that is timed, or by timestamps (RFC 7323,
     /// section 4). Karn: not of what was sent again. Returns whether it did.
-    #[inline]
-    fn measure(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
+    #[inline(always)]
+    pub(super) fn measure(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
         if self.has(Flag::TIMING) {
             if segment.ack.is_before(self.timed) {
                 return false;
@@ -172,7 +172,7 @@ impl Connection {
 
     /// Lets the window grow; the caller asked whether the connection uses it (RFC 7661 in its
     /// simplest form).
-    fn grow(&mut self, cx: &mut TcpContext<'_>, bytes: u32, after_timeout: bool) {
+    pub(super) fn grow(&mut self, cx: &mut TcpContext<'_>, bytes: u32, after_timeout: bool) {
         let ack = Acknowledged {
             bytes,
             after_timeout,
@@ -298,7 +298,7 @@ impl Connection {
 
     /// Whether the other side now has our FIN. Returns whether the connection goes on.
     #[inline]
-    fn note_own_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) -> bool {
+    pub(super) fn note_own_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) -> bool {
         if !self.has(Flag::FIN_SENT) || !self.una.is_after(self.end) {
             return true;
         }

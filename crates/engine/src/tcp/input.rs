@@ -32,6 +32,10 @@ impl Connection {
             self.handle_in_syn_sent(cx, segment, &mut outcome);
             return outcome;
         }
+        if self.is_usual(segment) {
+            self.take_usual(cx, segment, &mut outcome);
+            return outcome;
+        }
         let mut part = Part {
             seq: segment.seq,
             len: segment.len,
@@ -143,7 +147,7 @@ impl Connection {
     }
 
     #[inline]
-    fn count_prediction(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+    pub(super) fn count_prediction(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if segment.len > 0 && segment.ack == self.una {
             cx.counters.preddat += 1;
         } else if segment.len == 0 && segment.ack.is_after(self.una) {
@@ -388,7 +392,7 @@ impl Connection {
     /// section 3.10.7.4, fifth): of two that are as new, the larger. `seq` is its number, or that of
     /// the last that is like it.
     #[inline]
-    fn update_window(
+    pub(super) fn update_window(
         &mut self,
         cx: &mut TcpContext<'_>,
         segment: &Segment,
@@ -430,7 +434,7 @@ impl Connection {
     }
 
     #[inline]
-    fn take_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+    pub(super) fn take_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         self.clear(Flag::EARLY_FIN);
         self.set(Flag::PEER_CLOSED.or(Flag::ACK_NOW));
         self.expected += 1;

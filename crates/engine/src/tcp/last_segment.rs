@@ -3,7 +3,7 @@
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::connection::{Connection, Flag, TcpContext};
+use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::segment::Segment;
 
 impl Connection {
@@ -55,5 +55,27 @@ impl Connection {
         (self.next, self.high) = (end, end);
         self.start_retransmission(cx);
         self.note_acknowledged(cx, segment);
+    }
+
+    /// The SYN, or the answer to one, where nothing else is to be sent; `None` where that is not so.
+    /// Say [`note_syn_sent`](Connection::note_syn_sent) when it has left.
+    #[inline(always)]
+    pub fn only_syn(&self, cx: &TcpContext<'_>) -> Option<Segment> {
+        let is_asking = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
+        let is_due = self.next == self.una && !self.has(Flag::RESET.or(Flag::ACK_NOW));
+        (is_asking && is_due).then(|| self.syn(cx))
+    }
+
+    /// Such a segment left.
+    #[inline(always)]
+    pub fn note_syn_sent(&mut self, cx: &mut TcpContext<'_>) {
+        cx.counters.sndtotal += 1;
+        cx.counters.sndctrl += 1;
+        if self.high == self.una {
+            self.time(cx, self.una + 1);
+        }
+        self.next = self.una + 1;
+        self.high = self.high.max(self.next);
+        self.start_retransmission(cx);
     }
 }

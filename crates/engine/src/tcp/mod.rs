@@ -3,7 +3,7 @@
 //! | what | where | source |
 //! |---|---|---|
 //! | states, beginning, end | `connection`, with SYNs in `handshake` | RFC 9293 |
-//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
+//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly`; most of it at once in `usual` | RFC 9293, 5961, 7323, 2018 |
 //! | what leaves | `output`, the last of it mostly in `last_segment` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
@@ -39,6 +39,7 @@ mod time_wait;
 mod timeout;
 mod timers;
 mod tunables;
+mod usual;
 
 pub use connection::{Connection, TcpContext, TcpState};
 pub use counters::TcpCounters;

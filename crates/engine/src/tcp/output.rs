@@ -513,22 +513,16 @@ impl Connection {
         segment: &Segment,
         outcome: &mut Outcome,
     ) {
+        if piece == Piece::Syn {
+            return self.note_syn_sent(cx);
+        }
         cx.counters.sndtotal += 1;
         match piece {
+            Piece::Syn => {}
             Piece::Reset => {
                 cx.counters.sndctrl += 1;
                 let how = self.reset_means();
                 return self.end(cx, how, outcome);
-            }
-            Piece::Syn => {
-                cx.counters.sndctrl += 1;
-                if self.high == self.una {
-                    self.time(cx, self.una + 1);
-                }
-                self.next = self.una + 1;
-                self.high = self.high.max(self.next);
-                self.start_retransmission(cx);
-                return;
             }
             Piece::Acknowledgment => cx.counters.sndacks += 1,
             Piece::KeepProbe => self.clear(Flag::KEEP_PROBE),

@@ -75,9 +75,9 @@ impl End {
         now: Nanos,
         act: impl FnOnce(&mut Option<Session>, &mut FlowContext<'_>) -> FlowStatus,
     ) {
+        self.pools.set_clock(now);
         let mut cx = FlowContext {
             now,
-            clock: self.pools.clock(now),
             program: &self.program,
             buffers: &self.buffers,
             tunables: &self.tunables,

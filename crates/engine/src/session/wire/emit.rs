@@ -27,7 +27,7 @@ pub const TIMED_BYTES: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + USUA
 /// The options of a SYN that offers all that we know, in words.
 const SYN_OPTIONS: usize = 6;
 /// Such a SYN.
-const SYN_BYTES: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + 4 * SYN_OPTIONS;
+pub const SYN_BYTES: usize = PLAIN_BYTES + tcp_header::HEADER_BYTES_MIN + 4 * SYN_OPTIONS;
 /// Of a frame without FCS; what is shorter is padded with zeros.
 const FRAME_BYTES_MIN: usize = 60;
 /// A packet that routers may mark (RFC 3168, section 5).
@@ -167,14 +167,10 @@ impl Envelope<'_> {
         })
     }
 
-    /// The same for a SYN, or the answer to one, that offers all that we know.
+    /// The same for a SYN, or the answer to one, that offers all that we know, in such a frame.
     #[inline]
-    pub fn syn_places(&self, segment: &Segment) -> Option<Places> {
-        let is_plain = matches!(
-            (self.encapsulation, self.addresses),
-            (Encapsulation::Ethernet, Addresses::V4(..))
-        );
-        let is_usual = is_plain && segment.len == 0 && segment.sack.as_slice().is_empty();
+    pub fn syn_places(segment: &Segment) -> Option<Places> {
+        let is_usual = segment.len == 0 && segment.sack.as_slice().is_empty();
         (is_usual && syn_options(segment).is_some()).then_some(Places {
             network: PLAIN_BYTES - IPV4_BYTES,
             transport: PLAIN_BYTES,

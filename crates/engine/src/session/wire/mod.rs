@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_packet::network::checksum::{self, Sum};
 use allosaur_packet::network::ip_protocol::IpProtocol;
 
-pub use emit::{Content, Envelope, HeaderTemplate, Places, TIMED_BYTES, header_bytes};
+pub use emit::{Content, Envelope, HeaderTemplate, Places, SYN_BYTES, TIMED_BYTES, header_bytes};
 pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
 pub use usual::{coalesce, read_usual};
