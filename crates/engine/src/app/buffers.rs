@@ -258,13 +258,34 @@ impl Buffers {
         offset: u32,
         bytes: u32,
     ) -> Option<SharedPayload<'_>> {
+        self.shared_run(buffer, offset, bytes, 1)?.next()
+    }
+
+    /// Up to `count` slices of `bytes` each as [`shared`](Buffers::shared) gives them, one behind the
+    /// other: fewer where one is not kept in one piece.
+    ///
+    /// # Panics
+    /// When the buffer ends before.
+    #[inline]
+    pub fn shared_run(
+        &self,
+        buffer: BufferIndex,
+        offset: u32,
+        bytes: u32,
+        count: u32,
+    ) -> Option<SharedRun<'_>> {
         let buffer = self.buffers.get(buffer.0 as usize)?;
-        let (kept, at) = buffer.place_of(offset as usize, bytes as usize)?;
-        Some(SharedPayload {
-            bytes: kept,
-            offset: at,
-            len: bytes as usize,
-            sum: buffer.sum(offset, bytes).folded(),
+        let bytes = bytes as usize;
+        buffer.assert_holds(offset, bytes * count as usize);
+        let offset = offset as usize;
+        let (piece, at) = buffer.place_of(offset, bytes)?;
+        Some(SharedRun {
+            piece,
+            repeats: buffer.base.bytes.len() <= offset,
+            at,
+            sum_before: piece.prefix(at),
+            bytes,
+            left: count,
         })
     }
 
@@ -309,14 +330,14 @@ impl Buffer {
 
     /// Where a slice is in one piece, if it is.
     #[inline]
-    fn place_of(&self, offset: usize, bytes: usize) -> Option<(&Arc<[u8]>, usize)> {
-        let base = &self.base.bytes;
-        if offset + bytes <= base.len() {
-            return Some((base, offset));
+    fn place_of(&self, offset: usize, bytes: usize) -> Option<(&Piece, usize)> {
+        let base = self.base.bytes.len();
+        if offset + bytes <= base {
+            return Some((&self.base, offset));
         }
         let fill = self.fill.as_deref()?;
-        let at = offset.checked_sub(base.len())? % fill.period;
-        (at + bytes <= fill.bytes.len()).then_some((&fill.bytes, at))
+        let at = offset.checked_sub(base)? % fill.period;
+        (at + bytes <= fill.bytes.len()).then_some((fill, at))
     }
 
     fn sum(&self, offset: u32, bytes: u32) -> Sum {
@@ -345,6 +366,48 @@ impl Buffer {
     fn assert_holds(&self, offset: u32, bytes: usize) {
         let end = offset as usize + bytes;
         assert!(end <= self.bytes as usize, "the buffer ends before");
+    }
+}
+
+/// Slices of a buffer, see [`Buffers::shared_run`].
+#[derive(Clone, Debug)]
+pub struct SharedRun<'a> {
+    piece: &'a Piece,
+    /// It is a fill, and goes round.
+    repeats: bool,
+    /// Where the next slice begins.
+    at: usize,
+    /// The sum of all before.
+    sum_before: u16,
+    bytes: usize,
+    left: u32,
+}
+
+impl<'a> Iterator for SharedRun<'a> {
+    type Item = SharedPayload<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<SharedPayload<'a>> {
+        let piece = self.piece;
+        self.left = self.left.checked_sub(1)?;
+        if self.at + self.bytes > piece.bytes.len() {
+            let at = self.at % piece.period;
+            if !self.repeats || at + self.bytes > piece.bytes.len() {
+                self.left = 0;
+                return None;
+            }
+            (self.at, self.sum_before) = (at, piece.prefix(at));
+        }
+        let (at, before) = (self.at, self.sum_before);
+        self.at += self.bytes;
+        self.sum_before = piece.prefix(self.at);
+        Some(SharedPayload {
+            bytes: &piece.bytes,
+            offset: at,
+            len: self.bytes,
+            // To subtract is to add the complement.
+            sum: turned(add(self.sum_before, !before), at),
+        })
     }
 }
 
@@ -379,10 +442,19 @@ impl Piece {
     }
 
     /// The sum of the first `n` bytes.
+    #[inline]
     fn prefix(&self, n: usize) -> u16 {
-        let step = n / STEP;
-        let rest = &self.bytes[step * STEP..n];
-        add(self.sums[step], Sum::of(rest).folded())
+        let (step, rest) = (n / STEP, n % STEP);
+        let begun = &self.bytes[step * STEP..];
+        let sum = match begun.first_chunk() {
+            Some(whole) => {
+                let mask = !(u128::MAX << (8 * rest));
+                let first = u128::from_le_bytes(*whole) & mask;
+                Sum::of_header(&first.to_le_bytes())
+            }
+            None => Sum::of(&begun[..rest]),
+        };
+        add(self.sums[step], sum.folded())
     }
 
     /// The sum of the first `n` bytes of this over and over.
@@ -535,6 +607,34 @@ mod tests {
             let header = Sum::default().and_u16(0x4500);
             let expected = header.and(&whole[from..to]).checksum();
             prop_assert_eq!(header.and_sum(sum).checksum(), expected);
+        }
+
+        #[test]
+        fn what_frames_share_is_the_whole_in_order(
+            base in prop::collection::vec(any::<u8>(), 0..3000),
+            more in 0_u64..40_000,
+            fill in prop::collection::vec(any::<u8>(), 0..700),
+            kept in prop::sample::select(vec![0_u64, 1 << 20]),
+            from in any::<prop::sample::Index>(),
+            bytes in 1_usize..3000,
+        ) {
+            let spec = one(&base, base.len() as u64 + more, &fill);
+            let whole = expanded(&spec);
+            let buffers = Buffers::keep(&[BufferSpec::default(), spec], kept);
+            let from = from.index(whole.len() + 1);
+            let count = (whole.len() - from) / bytes;
+            let (offset, len, most) = (from as u32, bytes as u32, count as u32);
+            let run = (count > 0).then(|| buffers.shared_run(BufferIndex(1), offset, len, most));
+            let slices: Vec<_> = run.flatten().into_iter().flatten().collect();
+            for (slice, expected) in slices.iter().zip(whole[from..].chunks_exact(bytes)) {
+                prop_assert_eq!(slice.slice(), expected);
+                prop_assert_eq!(slice.sum % 0xffff, Sum::of(expected).folded() % 0xffff);
+            }
+            // Only at the end of the base it breaks off.
+            let in_base = base.len().saturating_sub(from) / bytes;
+            let is_whole = kept > 0 || base.len() <= from || in_base >= count;
+            let expected = if is_whole { count } else { in_base };
+            prop_assert_eq!(slices.len(), expected);
         }
     }
 }

@@ -25,7 +25,8 @@ mod variables;
 
 pub use application::{Application, ApplicationContext, ApplicationFactory, FlowEvent, Output};
 pub use buffers::{
-    BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec, Buffers,
+    BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec,
+    Buffers, SharedRun,
 };
 pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
 pub use problem::{COMMANDS_MAX, ProgramProblem};

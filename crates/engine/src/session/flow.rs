@@ -614,17 +614,23 @@ impl<T: FrameTx> SegmentTx for LeavingSegments<'_, T> {
 
     fn send_run(&mut self, first: &Segment, count: u32) -> u32 {
         let is_usual = Envelope::usual_places(self.is_plain, first).is_some();
-        let mut sent = if count > 1 && is_usual && first.len >= SHARED_BYTES_MIN {
-            self.send_shared_run(first, count)
-        } else {
-            0
-        };
-        // Those whose data is not in one piece, or that found no room.
+        let is_shared = is_usual && first.len >= SHARED_BYTES_MIN;
         let mut segment = *first;
-        segment.advance(sent);
-        while sent < count && self.send(&segment) {
-            segment.advance(1);
-            sent += 1;
+        let mut sent = 0;
+        while sent < count {
+            if is_shared && count - sent > 1 {
+                let shared = self.send_shared_run(&segment, count - sent);
+                segment.advance(shared);
+                sent += shared;
+            }
+            // One whose data is not in one piece, or that found no room.
+            if sent < count {
+                if !self.send(&segment) {
+                    break;
+                }
+                segment.advance(1);
+                sent += 1;
+            }
         }
         sent
     }
@@ -640,11 +646,12 @@ impl<T: FrameTx> LeavingSegments<'_, T> {
     /// Sends segments like `first` whose headers are as most are, as long as their data is constant
     /// and in one piece. Returns how many.
     fn send_shared_run(&mut self, first: &Segment, count: u32) -> u32 {
-        let template = HeaderTemplate::new(&self.plain_envelope(), first);
         let (outbox, buffers) = (self.outbox, self.buffers);
-        let data = |n: u32| outbox.shared(first.offset + n * first.len, first.len, buffers);
+        let Some(payloads) = outbox.shared_run(first.offset, first.len, count, buffers) else {
+            return 0;
+        };
+        let template = HeaderTemplate::new(&self.plain_envelope(), first);
         let (mut seq, mut identification) = (first.seq, self.identification);
-        let payloads = (0..count).map_while(data);
         let sent = self.tx.send_run(TIMED_BYTES, payloads, |payload, head| {
             identification = identification.wrapping_add(1);
             template.write(identification, seq, payload.sum, head);

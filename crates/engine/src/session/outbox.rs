@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::shared_payload::SharedPayload;
 
-use crate::app::{BufferIndex, Buffers};
+use crate::app::{BufferIndex, Buffers, SharedRun};
 
 /// Buffers with this bit are owned by a flow: the rest is their place in the pool. Those of profiles
 /// are far fewer.
@@ -220,6 +220,24 @@ impl Outbox {
             return None;
         }
         buffers.shared(front, offset, bytes)
+    }
+
+    /// The same for up to `count` segments of `bytes` each, one behind the other.
+    #[inline]
+    pub fn shared_run<'b>(
+        &self,
+        offset: u32,
+        bytes: u32,
+        count: u32,
+        buffers: &'b Buffers,
+    ) -> Option<SharedRun<'b>> {
+        let front = self.front.get().filter(|front| !is_owned(*front))?;
+        let offset = self.front_done + offset;
+        let count = match self.more {
+            0 => count,
+            _ => count.min(buffers.len(front).checked_sub(offset)? / bytes),
+        };
+        buffers.shared_run(front, offset, bytes, count)
     }
 
     /// Copies the bytes from `offset` behind the oldest on, as many as `data` has, and returns
