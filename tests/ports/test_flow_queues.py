@@ -136,3 +136,42 @@ def test_one_thread_shares_with_nobody(network: Any, talks: ModuleType) -> None:
         assert "flows" not in details(client, 0)
         traffic = talks.run(client, own_profile(talks))
     assert talks.errors(traffic, *talks.UNTIMELY) == {}
+
+
+@pytest.mark.alone  # threads of DPDK's ports look for frames all the time
+def test_drivers_of_dpdk_tell_whether_they_hash(dpdk: None, talks: ModuleType) -> None:
+    with talks.generator(["vdev:net_null,size=60", "vdev:net_null,size=60"], cores=THREADS) as client:
+        assert "answers by RSS, 2 queues" in details(client, 0)
+        assert "flows by RSS, 2 queues" in details(client, 1)
+    with talks.generator(["vdev:net_ring", "dummy"], cores=THREADS) as client:
+        why = "the driver does not share out by a hash what arrives"
+        assert f"flows shared out by software: {why}" in details(client, 0)
+
+
+@pytest.mark.alone
+def test_flows_find_their_thread_behind_a_driver_of_dpdk_that_does_not_hash(
+    dpdk: None, network: Any, real: ModuleType, talks: ModuleType, tmp_path: Path
+) -> None:
+    host = real.Host(network, "web", offloads=False)
+    body = real.body(5_000)
+    with real.Nginx(host, tmp_path, {"file": body}) as nginx:
+        response = nginx.response_bytes("file")
+        profile = talks.profile(
+            talks.asks(talks.get("file"), response),
+            talks.answers(1, b"-"),
+            clients=("10.0.0.10", "10.0.0.200"),
+            servers=(host.address, host.address),
+            cps=200,
+            limit=CONNECTIONS,
+        )
+        ports = [f"vdev:net_af_packet,iface={host.near},qpairs=2", "dummy"]
+        with talks.generator(ports, cores=THREADS) as client:
+            assert "flows shared out by software" in details(client, 0)
+            client.set_service_mode(enabled=True)
+            client.set_l3_mode(port=0, src_ipv4=host.port_address, dst_ipv4=host.address)
+            client.set_service_mode(enabled=False)
+            real.be_neighbors(host, range(10, 201), False)
+            traffic = talks.run(client, profile)
+    assert talks.errors(traffic, *talks.UNTIMELY) == {}
+    assert traffic["client"]["tcps_closed"] == CONNECTIONS
+    assert traffic["client"]["rss_redirect_tx"] > 0

@@ -14,9 +14,14 @@ pub enum RxDistribution {
     ByTxQueue,
     /// At the queue of the share that this rule gives it: one by a port of TCP and UDP.
     ByPort(Sharing),
-    /// By the hash of a network card. Where the port has fewer receive queues than the card, the
-    /// numbers of the card's begin again.
-    Rss(Arc<Rss>),
+    /// By the hash of a network card, whose first queues are read. Where these are more than the port's
+    /// receive queues, the numbers of the port's begin again.
+    Rss {
+        /// The card's hash and table.
+        rss: Arc<Rss>,
+        /// How many of the card's queues are read; what arrives at the others does not come here.
+        queues: usize,
+    },
     /// All frames of one direction of a flow arrive at one queue, and nobody knows at which. Why is
     /// said in words, with the remedy if there is one.
     ByFlow(String),

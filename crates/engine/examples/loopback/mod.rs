@@ -131,12 +131,12 @@ pub(crate) fn engine() -> StatefulEngine {
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: 1514,
-            rss: None,
             share: PoolShare::ONLY,
         })
     };
     let config = Config {
         ports: vec![facts(Side::Client, 0), facts(Side::Server, 1)],
+        rss: Vec::new(),
         flows_max: FLOWS_MAX,
         seed: 1,
     };

@@ -34,7 +34,7 @@ pub(super) struct Clients {
     ports: Vec<u16>,
     own_ports: OwnPorts,
     /// By which of them the answers come here, where the card decides that.
-    rss: Option<RssPorts>,
+    rss: Option<Box<RssPorts>>,
     /// When the next flow is due.
     next: Due,
     pace: Pace,
@@ -57,7 +57,7 @@ pub(super) struct Tuple {
 pub(super) struct Terms {
     pub(super) share: PoolShare,
     /// What the card brings to this core.
-    pub(super) rss: Option<RssShare>,
+    pub(super) rss: Option<Arc<RssShare>>,
     /// What rates are multiplied by.
     pub(super) factor: f64,
     pub(super) start_at: Nanos,
@@ -123,7 +123,7 @@ impl Clients {
         let pace = Pace::new(rate_cps(client, terms), terms.ramp);
         let phase = f64::from(share.thread()) / f64::from(share.threads());
         let rss = terms.rss.clone();
-        let rss = rss.map(|rss| RssPorts::new(rss, client));
+        let rss = rss.map(|rss| Box::new(RssPorts::new(rss, client)));
         let own_ports = match rss {
             // Other cores leave out those that this one takes.
             Some(_) => OwnPorts::of(0, 1),
@@ -243,23 +243,43 @@ impl Clients {
     }
 
     /// The next port of a client; `other_rss` is for flows of another template.
+    #[inline]
     fn next_port(&mut self, client: Drawn, server: u32, other_rss: Option<&RssPorts>) -> u16 {
         let place = self.pool.place_of(client) % self.ports.len();
-        let (own_ports, counter) = (self.own_ports, &mut self.ports[place]);
-        let mut next = || {
-            let port = own_ports.port(*counter);
-            *counter = (*counter + 1) % own_ports.count;
-            port
-        };
-        let Some(rss) = other_rss.or(self.rss.as_ref()) else {
-            return next();
+        if self.rss.is_some() {
+            return self.next_rss_port(place, client, server, other_rss);
+        }
+        let counter = &mut self.ports[place];
+        let port = self.own_ports.port(*counter);
+        *counter = (*counter + 1) % self.own_ports.count;
+        port
+    }
+
+    /// The next port of a client by which the answers come here.
+    #[inline(never)]
+    fn next_rss_port(
+        &mut self,
+        place: usize,
+        client: Drawn,
+        server: u32,
+        other_rss: Option<&RssPorts>,
+    ) -> u16 {
+        let own_ports = self.own_ports;
+        let Some(rss) = other_rss.or(self.rss.as_deref()) else {
+            return own_ports.first;
         };
         let host = client.host.and_then(|place| self.pool.host(place));
         let answers = rss.answers(client.address, server, host.map(|(_, host)| host));
-        let mut tried = (0..own_ports.count).map(|_| next());
-        let found = tried.find(|port| answers.come_here_by(*port));
+        let counter = &mut self.ports[place];
+        for _ in 0..own_ports.count {
+            let port = own_ports.port(*counter);
+            *counter = (*counter + 1) % own_ports.count;
+            if answers.come_here_by(port) {
+                return port;
+            }
+        }
         // Who gave this core its share has made sure that there is one.
-        found.unwrap_or(own_ports.first)
+        own_ports.first
     }
 }
 

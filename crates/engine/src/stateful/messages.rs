@@ -35,9 +35,6 @@ pub struct FlowPortInfo {
     pub frame_bytes_max: usize,
     /// For a client's port: which part of pools it has.
     pub share: PoolShare,
-    /// For a client's port: what its card brings to this core. Clients then begin flows from ports by
-    /// which the answers come here; without it, from those `p` with `p % cores == rank`.
-    pub rss: Option<RssShare>,
 }
 
 /// What control tells the engine of a core.
@@ -173,6 +170,10 @@ pub enum Disposition {
 pub struct Config {
     /// Its ports, by their number; those that it does not serve are `None`.
     pub ports: Vec<Option<FlowPortInfo>>,
+    /// By the same numbers, what the cards of ports with clients bring to this core; fewer are none.
+    /// Clients there begin flows from ports by which the answers come here; elsewhere from those `p`
+    /// with `p % cores == rank`.
+    pub rss: Vec<Option<Arc<RssShare>>>,
     /// Flows at the same time.
     pub flows_max: usize,
     /// Where random numbers begin.

@@ -47,6 +47,8 @@ pub mod topology;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use allosaur_packet::rss::RssShare;
+
 use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
 use crate::session::Pools;
@@ -96,6 +98,8 @@ const WOKEN_PER_TURN: u32 = 1024;
 #[derive(Debug)]
 pub struct StatefulEngine {
     ports: Vec<Option<FlowPortInfo>>,
+    /// What cards bring to this core, by port.
+    rss: Vec<Option<Arc<RssShare>>>,
     flows: Slab<FlowEntry>,
     time_wait: TimeWaitQueue,
     table: Table,
@@ -143,6 +147,7 @@ impl StatefulEngine {
         StatefulEngine {
             blocked: config.ports.iter().map(|_| VecDeque::new()).collect(),
             ports: config.ports,
+            rss: config.rss,
             flows: Slab::new(config.flows_max),
             time_wait: TimeWaitQueue::new(config.flows_max),
             table: Table::new(config.flows_max, config.seed),
@@ -320,7 +325,7 @@ impl StatefulEngine {
             let info = info.as_ref().filter(|info| info.side == Side::Client)?;
             let terms = Terms {
                 share: info.share,
-                rss: info.rss.clone(),
+                rss: self.rss.get(usize::from(port)).cloned().flatten(),
                 factor,
                 start_at,
                 ramp,

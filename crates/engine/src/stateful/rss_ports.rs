@@ -4,6 +4,8 @@
 //! The hash of an answer is the XOR of those of its parts: those that all flows of a template have
 //! are hashed once, the addresses once a flow, and each port that is tried takes two lookups.
 
+use std::sync::Arc;
+
 use allosaur_packet::rss::{PacketHash, RssShare};
 
 use crate::template::{ClientTemplate, PoolHost};
@@ -11,7 +13,7 @@ use crate::template::{ClientTemplate, PoolHost};
 /// What all answers to the clients of one template have in common.
 #[derive(Debug)]
 pub(super) struct RssPorts {
-    share: RssShare,
+    share: Arc<RssShare>,
     is_ipv6: bool,
     /// The hash of the server's port, and of the prefixes of both addresses.
     common: u32,
@@ -33,7 +35,7 @@ const fn last_bytes_at(is_ipv6: bool) -> usize {
 }
 
 impl RssPorts {
-    pub(super) fn new(share: RssShare, client: &ClientTemplate) -> RssPorts {
+    pub(super) fn new(share: Arc<RssShare>, client: &ClientTemplate) -> RssPorts {
         let is_ipv6 = client.tunables.ipv6;
         let hash = share.rss().packet_hash(is_ipv6);
         let prefixes = &client.tunables.prefixes;
@@ -54,7 +56,7 @@ impl RssPorts {
 
     /// The same for another template.
     pub(super) fn of(&self, client: &ClientTemplate) -> RssPorts {
-        RssPorts::new(self.share.clone(), client)
+        RssPorts::new(Arc::clone(&self.share), client)
     }
 
     /// The answers of a server to a client, by the last 32 bits of their addresses; `host` is the

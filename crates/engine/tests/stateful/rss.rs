@@ -117,11 +117,11 @@ impl Cores {
                         cores: cores as u32,
                         ..PoolShare::ONLY
                     },
-                    rss: (side == Side::Client).then(|| share.clone()),
                 })
             };
             let config = Config {
                 ports: vec![port(Side::Client, 1, 2), port(Side::Server, 2, 1)],
+                rss: vec![Some(Arc::new(share))],
                 flows_max: 1 << 15,
                 seed: 42 + core as u64,
             };

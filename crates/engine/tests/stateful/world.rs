@@ -174,12 +174,12 @@ impl World {
                 peer_mac: mac(peer),
                 encapsulation: Encapsulation::Ethernet,
                 frame_bytes_max: 1514,
-                rss: None,
                 share,
             })
         };
         let config = Config {
             ports: vec![facts(Side::Client, 1, 2), facts(Side::Server, 2, 1)],
+            rss: Vec::new(),
             flows_max,
             seed: 42,
         };

@@ -7,17 +7,19 @@ use allosaur_packet::rss::{HashFunction, Rss};
 
 use crate::distribution::RxDistribution;
 
-/// What an interface tells of itself.
-pub(super) fn of_interface(interface: &Interface) -> RxDistribution {
+/// What an interface tells of itself whose first queues are read.
+pub(super) fn of_interface(interface: &Interface, queues: usize) -> RxDistribution {
     match interface.rx_hash() {
-        Ok(hash) => of_hash(&interface.name, &hash),
-        Err(_) => RxDistribution::Unknown(
-            "the driver does not tell by which hash it shares out what arrives".to_owned(),
-        ),
+        Ok(hash) => of_hash(&interface.name, &hash, queues),
+        Err(_) => RxDistribution::Unknown(format!(
+            "the driver does not tell by which hash it shares out what arrives (by af_packet:{} the \
+             kernel shares it out)",
+            interface.name
+        )),
     }
 }
 
-fn of_hash(name: &str, hash: &RxHash) -> RxDistribution {
+fn of_hash(name: &str, hash: &RxHash, queues: usize) -> RxDistribution {
     if let Some(kind) = hash.without_ports.first() {
         return RxDistribution::ByFlow(format!(
             "the card's hash of {kind} is not of addresses and ports (ethtool -N {name} rx-flow-hash \
@@ -40,7 +42,10 @@ fn of_hash(name: &str, hash: &RxHash) -> RxDistribution {
     };
     let table: Result<Vec<u16>, _> = hash.table.iter().map(|queue| (*queue).try_into()).collect();
     match Rss::new(&hash.key, &table.unwrap_or_default(), function) {
-        Ok(rss) => RxDistribution::Rss(Arc::new(rss)),
+        Ok(rss) => RxDistribution::Rss {
+            rss: Arc::new(rss),
+            queues,
+        },
         Err(error) => RxDistribution::ByFlow(error.to_string()),
     }
 }
@@ -58,19 +63,19 @@ mod tests {
             transformation: 0,
             without_ports: Vec::new(),
         };
-        let RxDistribution::Rss(rss) = of_hash("eth0", &usual) else {
+        let RxDistribution::Rss { rss, queues } = of_hash("eth0", &usual, 3) else {
             panic!("it is known");
         };
-        assert_eq!(rss.table(), [0, 1, 2, 3]);
+        assert_eq!((rss.table(), queues), (&[0, 1, 2, 3][..], 3));
         let symmetric = RxHash {
             transformation: TRANSFORMATION_XOR,
             ..usual.clone()
         };
         assert!(matches!(
-            of_hash("eth0", &symmetric),
-            RxDistribution::Rss(_)
+            of_hash("eth0", &symmetric, 4),
+            RxDistribution::Rss { .. }
         ));
-        let why = |hash: RxHash| match of_hash("eth0", &hash) {
+        let why = |hash: RxHash| match of_hash("eth0", &hash, 4) {
             RxDistribution::ByFlow(why) => why,
             known => panic!("{known:?}"),
         };

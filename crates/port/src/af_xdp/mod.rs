@@ -116,7 +116,7 @@ impl AfXdpPort {
         Ok(AfXdpPort {
             tx,
             rx: rx.map_err(refused)?,
-            distribution: distribution::of_interface(&interface),
+            distribution: distribution::of_interface(&interface, plan.queues),
             veth_peer: interface.veth_peer().filter(|_| is_native),
             control: InterfaceControl::open(&interface, claim).map_err(refused)?,
             frame_bytes_max: plan.tagged_bytes_max - vlan::HEADER_BYTES,

@@ -24,7 +24,10 @@ pub(super) fn of_device(device: &Device) -> RxDistribution {
         return by_flow("the driver does not tell its indirection table");
     };
     match Rss::new(&key, &table, HashFunction::Toeplitz) {
-        Ok(rss) => RxDistribution::Rss(Arc::new(rss)),
+        Ok(rss) => RxDistribution::Rss {
+            rss: Arc::new(rss),
+            queues: device.rx_queues.into(),
+        },
         Err(error) => by_flow(&error.to_string()),
     }
 }

@@ -269,7 +269,7 @@ fn a_device_that_shares_out_has_a_reader_a_queue_and_a_symmetric_key() {
         .hash_key()
         .expect("net_null keeps a key");
     assert_eq!((key, has_ports), (symmetric_key(40), true));
-    let RxDistribution::Rss(rss) = &port.distribution else {
+    let RxDistribution::Rss { rss, queues: 3 } = &port.distribution else {
         panic!("{:?}", port.distribution);
     };
     // Queues stand in the table by turns.

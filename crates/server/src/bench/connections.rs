@@ -108,12 +108,12 @@ pub(super) fn flow_thread(
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
-            rss: None,
             share: PoolShare::ONLY,
         })
     };
     let config = Config {
         ports: vec![facts(Side::Client, 0), facts(Side::Server, 1)],
+        rss: Vec::new(),
         flows_max,
         seed: 1,
     };

@@ -20,8 +20,9 @@ pub(super) enum FlowSharing {
     OwnQueues {
         /// How many threads that are.
         threads: usize,
-        /// By which hash, where clients must choose their ports by it.
-        rss: Option<Arc<Rss>>,
+        /// By which hash, where clients must choose their ports by it, and how many queues of the card
+        /// are read.
+        rss: Option<(Arc<Rss>, usize)>,
         /// Who brings the frames there.
         by: &'static str,
     },
@@ -69,8 +70,8 @@ impl FlowSharing {
             }
             (RxDistribution::ByPort(_), _) => software("its queues are by another port of TCP"),
             (RxDistribution::ByFlow(_), Side::Server) => own("flows by the hash of the card"),
-            (RxDistribution::Rss(_), Side::Server) => own("flows by RSS"),
-            (RxDistribution::Rss(rss), Side::Client) => by_rss(rss, threads),
+            (RxDistribution::Rss { .. }, Side::Server) => own("flows by RSS"),
+            (RxDistribution::Rss { rss, queues }, Side::Client) => by_rss(rss, *queues, threads),
         }
     }
 
@@ -78,10 +79,10 @@ impl FlowSharing {
     pub(super) fn rss_share(&self, rank: usize) -> Option<RssShare> {
         match self {
             FlowSharing::OwnQueues {
-                rss: Some(rss),
+                rss: Some((rss, queues)),
                 threads,
                 ..
-            } => Some(share(rss, rank, *threads)),
+            } => Some(share(rss, *queues, rank, *threads)),
             _ => None,
         }
     }
@@ -103,8 +104,8 @@ impl FlowSharing {
 
 /// Clients choose their ports so that the answers come to their thread, if its share of the table
 /// lets them.
-fn by_rss(rss: &Arc<Rss>, threads: usize) -> FlowSharing {
-    let mut shares = (0..threads).map(|rank| share(rss, rank, threads));
+fn by_rss(rss: &Arc<Rss>, queues: usize, threads: usize) -> FlowSharing {
+    let mut shares = (0..threads).map(|rank| share(rss, queues, rank, threads));
     if shares.clone().any(|share| share.is_empty()) {
         let why = "the card's indirection table leaves queues out (of an interface, ethtool -X equal \
                    gives each its part)";
@@ -115,7 +116,7 @@ fn by_rss(rss: &Arc<Rss>, threads: usize) -> FlowSharing {
     match shares.all(|share| share.is_reached_by(CLIENT_PORT_MIN..=u16::MAX)) {
         true => FlowSharing::OwnQueues {
             threads,
-            rss: Some(Arc::clone(rss)),
+            rss: Some((Arc::clone(rss), queues)),
             by: "answers by RSS",
         },
         false => FlowSharing::Software {
@@ -126,11 +127,12 @@ fn by_rss(rss: &Arc<Rss>, threads: usize) -> FlowSharing {
     }
 }
 
-/// The queues of one thread: where the card has more queues than there are threads, the threads take
-/// turns.
-fn share(rss: &Arc<Rss>, rank: usize, threads: usize) -> RssShare {
+/// The queues of one thread, of so many of the card's that are read: where these are more than there
+/// are threads, the threads take turns.
+fn share(rss: &Arc<Rss>, queues: usize, rank: usize, threads: usize) -> RssShare {
     RssShare::new(Arc::clone(rss), |queue| {
-        usize::from(queue) % threads == rank
+        let queue = usize::from(queue);
+        queue < queues && queue % threads == rank
     })
 }
 
@@ -161,9 +163,17 @@ mod tests {
         }
     }
 
-    fn rss(key: &[u8], table: &[u16]) -> RxDistribution {
+    /// The hash of a card, of whose queues so many are read.
+    fn rss_of(key: &[u8], table: &[u16], queues: usize) -> RxDistribution {
         let rss = Rss::new(key, table, HashFunction::Toeplitz);
-        RxDistribution::Rss(Arc::new(rss.expect("a whole key")))
+        RxDistribution::Rss {
+            rss: Arc::new(rss.expect("a whole key")),
+            queues,
+        }
+    }
+
+    fn rss(key: &[u8], table: &[u16]) -> RxDistribution {
+        rss_of(key, table, 2)
     }
 
     fn words(queues: usize, distribution: RxDistribution, number: usize, threads: usize) -> String {
@@ -233,7 +243,7 @@ mod tests {
     #[test]
     fn each_hash_belongs_to_one_thread() {
         let table: Vec<u16> = (0..64).map(|entry| entry % 4).collect();
-        let sharing = FlowSharing::of(&port(2, rss(&KEY, &table)), 0, 2);
+        let sharing = FlowSharing::of(&port(2, rss_of(&KEY, &table, 4)), 0, 2);
         let shares = [0, 1].map(|rank| sharing.rss_share(rank).expect("it is RSS"));
         for entry in 0..64 {
             // Queues 0 and 2 are the first thread's.
@@ -242,6 +252,10 @@ mod tests {
                 [entry % 2 == 0, entry % 2 == 1]
             );
         }
+        // What arrives at queue 3 is not read.
+        let sharing = FlowSharing::of(&port(2, rss_of(&KEY, &table, 3)), 0, 2);
+        let second = sharing.rss_share(1).expect("it is RSS");
+        assert!(second.has(1) && !second.has(3));
         let sharing = FlowSharing::of(&port(2, RxDistribution::ByTxQueue), 0, 2);
         assert!(sharing.rss_share(0).is_none() && sharing.has_own_queues());
     }

@@ -64,7 +64,6 @@ fn flow_config(core: usize, cores: usize) -> Config {
             peer_mac: MacAddress(mac(port ^ 1)),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
-            rss: None,
             share: PoolShare {
                 rank: core as u32,
                 cores: cores as u32,
@@ -75,6 +74,7 @@ fn flow_config(core: usize, cores: usize) -> Config {
     };
     Config {
         ports: (0..PORTS as u8).map(port).collect(),
+        rss: Vec::new(),
         flows_max: 1 << 12,
         seed: 7 + core as u64,
     }

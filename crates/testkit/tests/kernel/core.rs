@@ -127,11 +127,11 @@ impl Core {
             peer_mac: place.other().mac(),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: 1514,
-            rss: None,
             share: PoolShare::ONLY,
         };
         let config = Config {
             ports: vec![Some(facts)],
+            rss: Vec::new(),
             flows_max: 50_000,
             seed: 7,
         };

@@ -396,7 +396,6 @@ impl Host {
             peer_mac: [SERVER_MAC, CLIENT_MAC][place(side)],
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: ETHERNET_BYTES + usize::from(settings.mtu),
-            rss: None,
             share: PoolShare {
                 rank,
                 cores: settings.cores,
@@ -408,6 +407,7 @@ impl Host {
         let purpose = 2 + 2 * u64::from(rank) + place(side) as u64;
         let config = Config {
             ports,
+            rss: Vec::new(),
             flows_max: settings.flows_max,
             seed: SimRng::new(settings.seed, purpose).bits(),
         };

@@ -1,6 +1,7 @@
 //! What control is told when the server starts: facts about its ports, the machine and the build.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use allosaur_engine::flow_stats::Tagging;
@@ -118,9 +119,6 @@ pub(super) fn flow_configs(
                 peer_mac: MacAddress(own.destination_mac),
                 encapsulation: Encapsulation::Ethernet,
                 frame_bytes_max: own.frame_bytes_max,
-                rss: sharing
-                    .get(port)
-                    .and_then(|sharing| sharing.rss_share(rank)),
                 share: PoolShare {
                     rank: rank as u32,
                     cores: own.cores.len() as u32,
@@ -129,8 +127,14 @@ pub(super) fn flow_configs(
                 },
             })
         };
+        let rss = |(port, sharing): (usize, &FlowSharing)| {
+            let own = &config.ports[port];
+            let rank = own.cores.iter().position(|core| *core == thread)?;
+            sharing.rss_share(rank).map(Arc::new)
+        };
         stateful::Config {
             ports: (0..config.ports.len()).map(facts).collect(),
+            rss: sharing.iter().enumerate().map(rss).collect(),
             flows_max: flows_max.div_ceil(threads),
             seed: seed.wrapping_add(thread as u64),
         }

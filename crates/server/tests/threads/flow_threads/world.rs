@@ -273,7 +273,6 @@ fn config(core: usize, cores: usize) -> Config {
             peer_mac: MacAddress(mac(1 - own)),
             encapsulation: Encapsulation::Ethernet,
             frame_bytes_max: FRAME_BYTES_MAX,
-            rss: None,
             share: PoolShare {
                 rank: core as u32,
                 cores: cores as u32,
@@ -284,6 +283,7 @@ fn config(core: usize, cores: usize) -> Config {
     };
     Config {
         ports: vec![facts(Side::Client, 0), facts(Side::Server, 1)],
+        rss: Vec::new(),
         flows_max: 1 << 16,
         seed: 7 + core as u64,
     }
