@@ -1,6 +1,7 @@
 //! Memory that is shared with the kernel: the mapping itself, and the frames in it.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -148,19 +149,33 @@ impl Chunks {
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }
     }
 
-    /// The bytes that the kernel has received at an address of this run; `None` when they are not
-    /// within one of its chunks.
+    /// Where the kernel has received bytes at an address of this run: the chunk, and where in it they
+    /// begin and end. `None` when they are not within one.
     #[inline]
-    pub(super) fn received(&mut self, address: u64, len: usize) -> Option<(usize, &mut [u8])> {
+    fn place_of(&self, address: u64, len: usize) -> Option<(usize, Range<usize>)> {
         let address = usize::try_from(address).ok()?;
         let (chunk, offset) = (address / self.chunk_bytes, address % self.chunk_bytes);
         let chunk = chunk.checked_sub(self.first)?;
-        if chunk >= self.count {
-            return None;
-        }
         let end = offset.checked_add(len)?;
-        let whole = (end <= self.chunk_bytes).then(|| self.bytes_mut(chunk, end))?;
-        Some((chunk, &mut whole[offset..]))
+        (chunk < self.count && end <= self.chunk_bytes).then_some((chunk, offset..end))
+    }
+
+    /// The bytes that the kernel has received at an address of this run; `None` when they are not
+    /// within one of its chunks.
+    #[inline]
+    pub(super) fn received_mut(&mut self, address: u64, len: usize) -> Option<&mut [u8]> {
+        let (chunk, place) = self.place_of(address, len)?;
+        Some(&mut self.bytes_mut(chunk, place.end)[place.start..])
+    }
+
+    /// The same to read, of several at once.
+    #[inline]
+    pub(super) fn received(&self, address: u64, len: usize) -> Option<&[u8]> {
+        let (chunk, place) = self.place_of(address, len)?;
+        let offset = (self.first + chunk) * self.chunk_bytes + place.start;
+        let start = self.memory.address(offset, len);
+        // SAFETY: as in `bytes_mut`; the borrow of `self` keeps others from writing.
+        Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
     }
 }
 
@@ -188,8 +203,10 @@ mod tests {
         assert_eq!(values, [vec![1; 3], vec![], vec![3; 5]]);
         assert_eq!(runs[2].address(0), 3 * 2048);
         assert_eq!(runs[2].chunk_at(runs[2].address(4)), 4);
-        let (chunk, bytes) = runs[2].received(4 * 2048 + 256, 60).expect("within");
-        assert_eq!((chunk, bytes.len()), (1, 60));
+        let bytes = runs[2].received_mut(4 * 2048 + 256, 60).expect("within");
+        bytes.copy_from_slice(&[9; 60]);
+        assert_eq!(runs[2].received(4 * 2048 + 256, 60), Some(&[9; 60][..]));
+        assert_eq!(runs[2].bytes_mut(1, 257)[256], 9);
         for (address, len) in [(0, 60), (3 * 2048 - 1, 1), (8 * 2048, 1), (u64::MAX, 1)] {
             assert!(runs[2].received(address, len).is_none(), "{address}");
         }

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
+use allosaur_packet::shared_payload::SplitFrame;
 use libc::xdp_desc;
 
 use super::attachment::Attachment;
@@ -13,6 +14,8 @@ use super::ring::{Consumer, Producer};
 use super::socket::XdpSocket;
 use crate::RxQueue;
 
+/// Frames that are handed over together at most.
+const BURST: usize = 32;
 /// How often the kernel is asked what it dropped.
 const STATISTICS_NS: u64 = 100_000_000;
 
@@ -56,28 +59,65 @@ impl ReceiveRings {
         ReceiveRings { ring, fill, chunks }
     }
 
-    fn receive(&mut self, budget: u32, needs_checksums: bool, mut each: impl FnMut(&[u8])) -> u32 {
+    /// Hands up to `budget` frames to `each`, in bursts. Returns how many there were.
+    fn receive(
+        &mut self,
+        at_ns: u64,
+        budget: u32,
+        needs_checksums: bool,
+        mut each: impl FnMut(&[SplitFrame<'_>]),
+    ) -> u32 {
         let count = self.ring.waiting().min(budget);
         if count == 0 {
             return 0;
         }
         let has_room = self.fill.has_room(count);
         debug_assert!(has_room, "the kernel holds less than all chunks");
-        for _ in 0..count {
-            let frame = self.ring.pop();
-            // The kernel hands out only what it was given.
-            let Some((chunk, bytes)) = self.chunks.received(frame.addr, frame.len as usize) else {
-                continue;
-            };
-            if needs_checksums {
-                checksum::complete(bytes);
+        let mut left = count;
+        while left > 0 {
+            let burst = left.min(BURST as u32);
+            left -= burst;
+            let mut arrived = [(0, 0); BURST];
+            for place in &mut arrived[..burst as usize] {
+                let frame = self.ring.pop();
+                let (address, len) = (frame.addr, frame.len as usize);
+                if let (true, Some(bytes)) =
+                    (needs_checksums, self.chunks.received_mut(address, len))
+                {
+                    checksum::complete(bytes);
+                }
+                *place = (address, len);
             }
-            each(bytes);
-            self.fill.push(self.chunks.address(chunk));
+            self.hand_over(at_ns, &arrived[..burst as usize], &mut each);
         }
         self.ring.release();
         self.fill.publish();
         count
+    }
+
+    /// Hands a burst to `each`, by the addresses and lengths of its frames, and their chunks back to
+    /// the kernel when they are published.
+    fn hand_over(
+        &mut self,
+        at_ns: u64,
+        arrived: &[(u64, usize)],
+        each: &mut impl FnMut(&[SplitFrame<'_>]),
+    ) {
+        let mut frames = [SplitFrame::default(); BURST];
+        let mut whole = 0;
+        for &(address, len) in arrived {
+            // The kernel hands out only what it was given.
+            let Some(bytes) = self.chunks.received(address, len) else {
+                continue;
+            };
+            frames[whole] = SplitFrame::whole(at_ns, bytes);
+            whole += 1;
+            let chunk = self.chunks.chunk_at(address);
+            self.fill.push(self.chunks.address(chunk));
+        }
+        if whole > 0 {
+            each(&frames[..whole]);
+        }
     }
 }
 
@@ -166,6 +206,20 @@ impl AfXdpRx {
 
 impl RxQueue for AfXdpRx {
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        self.receive_split(now_ns, budget, |frames| {
+            for frame in frames {
+                each(frame.at_ns, frame.head);
+            }
+        })
+    }
+
+    /// None is apart.
+    fn receive_split(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut each: impl FnMut(&[SplitFrame<'_>]),
+    ) -> usize {
         self.ask_kernel(now_ns);
         let mut left = budget.min(u32::MAX as usize) as u32;
         let total = left;
@@ -173,7 +227,7 @@ impl RxQueue for AfXdpRx {
         for turn in 0..count {
             let queue = &mut self.queues[(self.first + turn) % count];
             let rings = &mut queue.rings;
-            left -= rings.receive(left, self.needs_checksums, |frame| each(now_ns, frame));
+            left -= rings.receive(now_ns, left, self.needs_checksums, &mut each);
             queue.wake(self.busy_poll);
             if left == 0 {
                 self.first = (self.first + turn) % count;
@@ -247,10 +301,14 @@ mod tests {
             }
             free.release();
             arrived.publish();
-            assert_eq!(rings.receive(1, true, |frame| seen.push(frame.len())), 1);
+            let mut see = |frames: &[SplitFrame<'_>]| {
+                seen.extend(frames.iter().map(|frame| frame.head.len()));
+            };
+            assert_eq!(rings.receive(7, 1, true, &mut see), 1);
             assert_eq!(free.waiting(), 1);
-            assert_eq!(rings.receive(9, true, |frame| seen.push(frame.len())), 1);
-            assert_eq!(rings.receive(9, true, |_| panic!("nothing is there")), 0);
+            assert_eq!(rings.receive(7, 9, true, &mut see), 1);
+            let nothing = |_: &[SplitFrame<'_>]| panic!("nothing is there");
+            assert_eq!(rings.receive(7, 9, true, nothing), 0);
             assert_eq!(free.waiting(), 2);
         }
         assert_eq!(seen, [60, 60, 61, 61, 62, 62, 63, 63, 64, 64]);

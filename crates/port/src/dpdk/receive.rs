@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use allosaur_packet::shared_payload::SplitFrame;
+
 use super::device::Device;
 use super::eal;
 use super::ffi;
@@ -84,43 +86,59 @@ impl DpdkRx {
         }
     }
 
-    /// Hands a burst of one queue to `each`. Returns how many mbufs there were.
-    fn receive_burst(&mut self, queue: u16, most: usize, each: &mut impl FnMut(&[u8])) -> usize {
+    /// Hands a burst of one queue to `each`, in one piece but where a frame lies in several mbufs.
+    /// Returns how many mbufs there were.
+    fn receive_burst(
+        &mut self,
+        queue: u16,
+        most: usize,
+        each: &mut impl FnMut(&[SplitFrame<'_>]),
+    ) -> usize {
         let first = self.mbufs.as_mut_ptr();
         let most = most.min(BURST) as u16;
         // SAFETY: the device runs and has this queue, which only this thread uses; there is room
         // for as many pointers.
         let count = unsafe { ffi::allosaur_dpdk_rx_burst(self.device.port, queue, first, most) };
         let count = usize::from(count);
-        for mbuf in &self.mbufs[..count] {
+        let at_ns = self.polled_at_ns;
+        let mut frames = [SplitFrame::default(); BURST];
+        let mut waiting = 0;
+        for &mbuf in &self.mbufs[..count] {
             // SAFETY: the mbuf is ours until it is freed below. A frame in one piece begins at
-            // `data_off` and has `data_len` bytes; one of several the shim copies, up to the room
-            // that it is told.
-            let frame = unsafe {
+            // `data_off` and has `data_len` bytes.
+            let (pieces, bytes) = unsafe {
                 let Mbuf {
                     buf_addr,
                     data_off,
                     nb_segs,
                     data_len,
                     ..
-                } = **mbuf;
-                match nb_segs {
-                    1 => std::slice::from_raw_parts(
-                        buf_addr.add(usize::from(data_off)),
-                        usize::from(data_len),
-                    ),
-                    _ => {
-                        let room = self.whole.len() as u32;
-                        let whole = self.whole.as_mut_ptr();
-                        let len = ffi::allosaur_dpdk_gather(*mbuf, whole, room);
-                        &self.whole[..len as usize]
-                    }
-                }
+                } = *mbuf;
+                let start = buf_addr.add(usize::from(data_off));
+                let bytes = std::slice::from_raw_parts(start, usize::from(data_len));
+                (nb_segs, bytes)
             };
-            match frame {
-                [] => self.lost_here += 1,
-                frame => each(frame),
+            if pieces == 1 && !bytes.is_empty() {
+                frames[waiting] = SplitFrame::whole(at_ns, bytes);
+                waiting += 1;
+                continue;
             }
+            // There is one place to put pieces together.
+            if waiting > 0 {
+                each(&frames[..waiting]);
+                waiting = 0;
+            }
+            let whole = &mut self.whole[..];
+            // SAFETY: as above; the shim copies all pieces, up to the room that it is told.
+            let len =
+                unsafe { ffi::allosaur_dpdk_gather(mbuf, whole.as_mut_ptr(), whole.len() as u32) };
+            match &whole[..len as usize] {
+                [] => self.lost_here += 1,
+                bytes => each(&[SplitFrame::whole(at_ns, bytes)]),
+            }
+        }
+        if waiting > 0 {
+            each(&frames[..waiting]);
         }
         pool::free(&mut self.mbufs[..count]);
         count
@@ -129,13 +147,27 @@ impl DpdkRx {
 
 impl RxQueue for DpdkRx {
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        self.receive_split(now_ns, budget, |frames| {
+            for frame in frames {
+                each(frame.at_ns, frame.head);
+            }
+        })
+    }
+
+    /// None is apart.
+    fn receive_split(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut each: impl FnMut(&[SplitFrame<'_>]),
+    ) -> usize {
         eal::join();
         self.polled_at_ns = now_ns;
         self.ask_for_losses(now_ns);
         let mut taken = 0;
-        let mut hand_over = |frame: &[u8]| {
-            each(now_ns, frame);
-            taken += 1;
+        let mut hand_over = |frames: &[SplitFrame<'_>]| {
+            each(frames);
+            taken += frames.len();
         };
         let mut left = budget;
         for queue in self.queues.clone() {

@@ -4,6 +4,8 @@
 
 use std::ffi::CStr;
 
+use allosaur_packet::shared_payload::SplitFrame;
+
 use super::device::symmetric_key;
 use super::eal::Eal;
 use super::{DpdkPort, FRAMES_MAX, ffi};
@@ -44,8 +46,13 @@ fn send(port: &mut impl TxQueue, bytes: &[u8]) -> bool {
 
 fn received(port: &mut impl RxQueue) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
-    let count = port.receive(0, 10_000, |_, bytes| frames.push(bytes.to_vec()));
-    assert_eq!(count, frames.len());
+    // One way and the other: both give the same, in bursts or one by one.
+    let one = port.receive(0, 1, |_, bytes| frames.push(bytes.to_vec()));
+    let more = port.receive_split(0, 10_000, |burst| {
+        assert!(!burst.is_empty() && !burst.iter().any(SplitFrame::is_split));
+        frames.extend(burst.iter().map(|frame| frame.head.to_vec()));
+    });
+    assert_eq!(one + more, frames.len());
     frames
 }
 
