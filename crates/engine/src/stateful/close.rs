@@ -2,7 +2,7 @@
 
 use super::dispatch::{FlowEntry, FlowFlags};
 use super::run::place;
-use super::{RunIndex, StatefulEngine};
+use super::{RunIndex, StatefulEngine, WOKEN_AHEAD};
 use crate::flow::{FlowIndex, FlowKey};
 use crate::session::FlowStatus;
 use crate::template::Side;
@@ -102,7 +102,11 @@ impl StatefulEngine {
         count: usize,
         tx_queues: &mut impl TxQueues,
     ) {
-        for _ in 0..count {
+        let looks_ahead = self.looks_ahead();
+        for number in 0..count {
+            if looks_ahead && number % WOKEN_AHEAD as usize == 0 {
+                self.fetch_left(index);
+            }
             let run = self.run_mut(index);
             let Some((flow, all)) = run.and_then(|run| Some((run.left.pop()?, run.is_closed)))
             else {
@@ -140,13 +144,19 @@ impl StatefulEngine {
         run: RunIndex,
         tx_queues: &mut impl TxQueues,
     ) {
-        for index in self.flows_of(run) {
-            if index.is_in_fifo() {
-                self.end_waiting(now, index);
-            } else {
-                self.with_flow(now, index, tx_queues, |_, _, _| FlowStatus::Over);
+        let looks_ahead = self.looks_ahead();
+        for next in self.flows_of(run).chunks(WOKEN_AHEAD as usize) {
+            if looks_ahead {
+                self.fetch_flows(next.iter());
             }
-            self.forget(index);
+            for &index in next {
+                if index.is_in_fifo() {
+                    self.end_waiting(now, index);
+                } else {
+                    self.with_flow(now, index, tx_queues, |_, _, _| FlowStatus::Over);
+                }
+                self.forget(index);
+            }
         }
     }
 

@@ -7,7 +7,8 @@
 //!
 //! So it is with the place that a new flow gets in a large table, however few flows there are:
 //! nobody was there for long. Those of flows that clients begin are read some at a time, and those
-//! that the SYNs and datagrams of a burst ask for. What is read here decides nothing.
+//! that the SYNs and datagrams of a burst ask for. And so it is with flows that are cut off at the end
+//! of a run, and forgotten. What is read here decides nothing.
 
 use std::hint::black_box;
 
@@ -17,7 +18,8 @@ use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::clients::Tuple;
 use super::open::FlowOpener;
-use super::{RunIndex, StatefulEngine};
+use super::time_wait::TimeWaitEntry;
+use super::{RunIndex, StatefulEngine, WOKEN_AHEAD};
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, Protocol};
 use crate::template::Side;
 use crate::time::Nanos;
@@ -26,9 +28,6 @@ use crate::transmit::PortIndex;
 /// Fewer flows than this are in the cache of a core: it holds 2 MB or more, a flow takes a quarter
 /// of a KB.
 const FLOWS_MIN: usize = 1 << 14;
-/// Timers whose flows are read at once.
-pub(super) const WOKEN_AHEAD: u32 = 32;
-
 /// Flows of clients that begin together.
 pub(super) const BEGUN_AHEAD: usize = 16;
 
@@ -76,16 +75,29 @@ impl StatefulEngine {
     pub(super) fn fetch_due(&self, now: Nanos) {
         let mut due = [FlowIndex(0); WOKEN_AHEAD as usize];
         let count = self.timers.peek_due(now, &mut due);
-        let flows = || {
-            due[..count]
-                .iter()
-                .filter_map(|index| self.flows.at(*index))
-        };
-        for entry in flows() {
+        self.fetch_flows(due[..count].iter());
+    }
+
+    /// Reads the flows of a run that are cut off next, and their places in the table.
+    pub(super) fn fetch_left(&self, run: RunIndex) {
+        if let Some(run) = self.run(run) {
+            self.fetch_flows(run.left.iter().rev().take(WOKEN_AHEAD as usize));
+        }
+    }
+
+    /// Reads flows, and then their places in the table. Those in TIME-WAIT lie side by side.
+    pub(super) fn fetch_flows<'i>(&self, flows: impl Iterator<Item = &'i FlowIndex> + Clone) {
+        let open = flows.clone().filter_map(|index| self.flows.at(*index));
+        for entry in open {
             black_box(entry.began_ms);
             entry.session.fetch();
         }
-        self.fetch_places(flows().map(|entry| *entry.session.key()));
+        self.fetch_places(flows.filter_map(|index| {
+            if index.is_in_fifo() {
+                return self.time_wait.at(*index).map(TimeWaitEntry::key);
+            }
+            self.flows.at(*index).map(|entry| *entry.session.key())
+        }));
     }
 
     /// Reads the places of flows in the table.

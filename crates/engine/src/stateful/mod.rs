@@ -68,7 +68,7 @@ use exec_template::Executions;
 use filters::DisabledClients;
 pub use filters::{Blocklist, IGNORED_MAX};
 use half_open::HalfOpen;
-use look_ahead::{BEGUN_AHEAD, Beginner, WOKEN_AHEAD};
+use look_ahead::{BEGUN_AHEAD, Beginner};
 pub use messages::{
     Config, Disposition, EndCause, Event, FlowPortInfo, RUNS_MAX, RunIndex, RunLimits,
     StatefulCommand,
@@ -88,6 +88,8 @@ const BEGUN_WHILE_BUSY: u32 = 1;
 const CUT_OFF_PER_TURN: usize = 1024;
 /// Flows that are woken in a turn at most.
 const WOKEN_PER_TURN: u32 = 1024;
+/// Flows whose time has come that are read at once.
+const WOKEN_AHEAD: u32 = 32;
 
 /// The stateful engine of a core. Drive it like this, once a turn: any commands by
 /// [`handle_command`](StatefulEngine::handle_command), all frames by

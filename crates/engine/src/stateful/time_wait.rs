@@ -7,9 +7,8 @@
 
 use super::close::LINGER;
 use super::dispatch::{FlowEntry, FlowFlags};
-use super::look_ahead::WOKEN_AHEAD;
 use super::run::{Run, place};
-use super::{RUNS_MAX, RunIndex, StatefulEngine, WOKEN_PER_TURN};
+use super::{RUNS_MAX, RunIndex, StatefulEngine, WOKEN_AHEAD, WOKEN_PER_TURN};
 use crate::flow::{Fifo, FlowIndex, FlowKey};
 use crate::session::{Pools, TimeWaitSession};
 use crate::template::{Side, TemplateIndex};
