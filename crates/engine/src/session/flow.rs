@@ -334,16 +334,17 @@ impl Session {
     fn attend_program(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
             let acted = !self.rests() && self.run_program(cx);
-            let progress = if self.hand_over(cx) {
+            let is_done = self.hand_over(cx);
+            if matches!(&self.transport, FlowTransport::Tcp(connection) if connection.is_closed()) {
+                return FlowStatus::Over;
+            }
+            let progress = if is_done {
                 Progress::Done
             } else {
                 self.transmit_last(cx, tx)
                     .unwrap_or_else(|| self.transmit_segments(cx, tx))
             };
-            let FlowTransport::Tcp(connection) = &self.transport else {
-                break;
-            };
-            if connection.is_closed() {
+            if self.is_over() {
                 return FlowStatus::Over;
             }
             if progress == Progress::Blocked {

@@ -79,6 +79,10 @@ impl OutboxPool {
             to.copy_from_slice(&self.bytes(buffer)[offset as usize..][..to.len()]);
             return Sum::of(to);
         }
+        if let (0, Some((bytes, sum))) = (offset, buffers.whole(buffer, to.len())) {
+            to.copy_from_slice(bytes);
+            return sum;
+        }
         buffers.copy_to(buffer, offset, to);
         buffers.sum(buffer, offset, to.len() as u32)
     }

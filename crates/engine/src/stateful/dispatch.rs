@@ -112,6 +112,12 @@ impl FlowEntry {
         was
     }
 
+    /// Whether it is over but for its key, or its template is not certain.
+    #[inline]
+    pub(super) fn is_lingering_or_deferred(&self) -> bool {
+        self.flags & (FlowFlags::Lingering as u8 | FlowFlags::Deferred as u8) != 0
+    }
+
     /// Whether nobody waits for it, nor it for anything but its connection, which was there.
     #[inline]
     pub(super) fn only_waits(&self) -> bool {

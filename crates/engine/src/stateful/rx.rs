@@ -74,14 +74,15 @@ impl StatefulEngine {
         } else {
             wire::read_usual(frame)
         };
-        let Some((received, data)) = usual else {
+        // What was read is much: it stays where it is.
+        let Some((received, data)) = &usual else {
             return (self.handle_unusual(now, port, frame, tx_queues), 1);
         };
         let frame = Frame {
             bytes: frame.head,
             data,
             burst: Some((frame, behind)),
-            received: &received,
+            received,
             encapsulation: &ETHERNET,
         };
         self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
@@ -293,30 +294,29 @@ impl StatefulEngine {
     ) -> usize {
         let entry = self.flows.at(index).expect("what the table has is held");
         let connection = entry.session.connection();
-        let asks = entry.is(FlowFlags::Lingering)
-            || entry.is(FlowFlags::Deferred)
+        let asks = entry.is_lingering_or_deferred()
             || frame.is_new_connection()
             || connection.is_some_and(Connection::is_closed);
         if asks && !self.admit(now, index, key, side, frame, tx_queues) {
             return 1;
         }
-        match &frame.received.arrival {
-            Arrival::Tcp(segment) => {
-                if let Some(coalesced) = self.coalesced(index, segment, &frame) {
-                    self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                        session.handle_coalesced(cx, tx, segment, coalesced)
-                    });
-                    return coalesced.segments as usize;
-                }
-                self.with_flow(now, index, tx_queues, |session, cx, tx| {
+        let arrival = &frame.received.arrival;
+        let coalesced = match arrival {
+            Arrival::Tcp(segment) if segment.len > 0 => self.coalesced(index, segment, &frame),
+            _ => None,
+        };
+        self.with_flow(now, index, tx_queues, |session, cx, tx| {
+            match (arrival, coalesced) {
+                (Arrival::Tcp(segment), None) => {
                     session.handle_segment(cx, tx, segment, frame.data)
-                });
+                }
+                (Arrival::Tcp(segment), Some(coalesced)) => {
+                    session.handle_coalesced(cx, tx, segment, coalesced)
+                }
+                (Arrival::Udp(bytes), _) => session.handle_datagram(cx, tx, frame.message(*bytes)),
             }
-            Arrival::Udp(bytes) => self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                session.handle_datagram(cx, tx, frame.message(*bytes))
-            }),
-        }
-        1
+        });
+        coalesced.map_or(1, |coalesced| coalesced.segments as usize)
     }
 
     /// The segments that a flow can take as one with that of `frame`: generic receive offload. None
@@ -419,7 +419,9 @@ impl<'a> Frame<'a> {
     /// Whether it asks for a new connection.
     pub(super) fn is_new_connection(&self) -> bool {
         match &self.received.arrival {
-            Arrival::Tcp(segment) => segment.has(TcpFlags::SYN) && !segment.has(TcpFlags::ACK),
+            Arrival::Tcp(segment) => {
+                segment.flags.0 & (TcpFlags::SYN | TcpFlags::ACK).0 == TcpFlags::SYN.0
+            }
             Arrival::Udp(_) => false,
         }
     }
