@@ -141,6 +141,13 @@ def test_connections_are_good_to_the_last_byte(live: Any) -> None:
     whole(live, run_to_the_end(live), 300)
 
 
+def test_segments_that_arrive_together_are_handled_together(live: Any) -> None:
+    live.load_profile(few(300))
+    client = run_to_the_end(live)["client"]
+    # Of each answer at least the first segment comes alone, as it acknowledges the question.
+    assert 0 < client["tcps_rcvoffloads"] <= client["tcps_rcvpack"] - 300
+
+
 def test_a_limit_ends_a_run_and_a_duration_another(live: Any) -> None:
     live.load_profile(http())
     traffic = run_to_the_end(live, duration=0.5)

@@ -173,21 +173,25 @@ impl FlowRxPort {
                     is_measured |= arrivals.handle_frame(frame.at_ns, bytes, &mut forward);
                 }
             };
-            if passes_all && !is_wanted_whole {
-                engine.handle_frames(now, port, frames, tx_queues, told);
-                return;
-            }
-            for frame in frames {
-                if !mac_filter.takes(frame.head) {
-                    continue;
+            let is_for_flows = |frame: &SplitFrame<'_>| {
+                passes_all || mac_filter.takes(frame.head) && !service.redirects(frame.head)
+            };
+            // Those for flows together, up to each that is not.
+            let mut left = frames;
+            while !left.is_empty() {
+                let count = left.iter().take_while(|frame| is_for_flows(frame)).count();
+                let (ours, others) = left.split_at(count);
+                if !ours.is_empty() {
+                    engine.handle_frames(now, port, ours, tx_queues, &mut told);
                 }
-                if service.redirects(frame.head) {
+                let Some((other, behind)) = others.split_first() else {
+                    break;
+                };
+                if mac_filter.takes(other.head) {
                     *redirected += 1;
-                    told(frame, Disposition::Other);
-                    continue;
+                    told(other, Disposition::Other);
                 }
-                let one = std::slice::from_ref(frame);
-                engine.handle_frames(now, port, one, tx_queues, &mut told);
+                left = behind;
             }
         });
         self.arrived_ever += arrived as u64;
