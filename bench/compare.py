@@ -34,7 +34,7 @@ from veth import WAYS, joined, send
 
 SLOWER_MAX = 1.02
 #: Bytes of a response, and connections a second: more than a core does, so that it has no idle turns.
-RESPONSES = {1: 600_000, 1024: 500_000, 32000: 150_000}
+RESPONSES = {1: 800_000, 1024: 800_000, 32000: 300_000}
 OPEN_ENDS = 1_000_000
 REQUESTS = 500
 STREAMS = 5_000

@@ -68,7 +68,7 @@ OPENING_S_MAX = 600
 COMING_ROOM_S = 20
 #: More are not opened in the time that the server's benchmark has, and each takes the same.
 BENCH_ENDS_MAX = 2_000_000
-CORES_MULTIPLIER = 150_000
+CORES_MULTIPLIER = 250_000
 WARM_S = 1.5
 
 Measure = Callable[[argparse.Namespace], Iterator[Result]]
