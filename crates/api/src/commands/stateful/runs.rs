@@ -221,7 +221,7 @@ pub const COMMANDS: &[Command] = &[
         method: Method::Stateful(StatefulMethod::Update),
         name: "update",
         access: Access::Context,
-        doc: "Gives a profile that runs another multiplier, in place of the one that it has.",
+        doc: "Gives a profile that runs or starts another multiplier, in place of the one that it has.",
         params: &[STATEFUL_PROFILE_ID, MULT],
         reply: "`null`.",
         errors: &[

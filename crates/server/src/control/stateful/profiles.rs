@@ -49,6 +49,8 @@ pub(super) struct Profile {
     pub(super) compiled: [Option<(Layout, Arc<CompiledProfile>)>; 2],
     /// What is waited for, to start it then.
     pub(super) starting: Option<Starting>,
+    /// What its rates shall be multiplied by instead, asked for while it was starting.
+    pub(super) factor_updated: Option<f64>,
     /// How often it was started.
     pub(super) epoch: u64,
     /// What runs, or ran last.

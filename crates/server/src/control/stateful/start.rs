@@ -44,6 +44,8 @@ impl Control {
             return Err(wrong_state("start", profile, name));
         }
         self.check_live_cores().map_err(Error::execution)?;
+        let profile = self.room.profile_mut(name)?;
+        profile.factor_updated = None;
         let compiled = profile.compiled[usize::from(params.ipv6)].clone();
         // Other ports may have flows now than when it was understood.
         let compiled = compiled.filter(|(layout, _)| *layout == self.flow_layout());
@@ -160,7 +162,9 @@ impl Control {
         }
         self.begin_epoch(view);
         let cores = self.live_cores();
-        let run = self.new_run(params, profile, &cores, view);
+        let mut run = self.new_run(params, profile, &cores, view);
+        let updated = self.room.profiles.get(name).and_then(|p| p.factor_updated);
+        run.factor = updated.unwrap_or(run.factor);
         self.order_links(&cores);
         let clients = self.clients_of(params.client_mask);
         for (&core, block) in cores.iter().zip(&run.blocks) {
@@ -365,11 +369,14 @@ impl Control {
         }
     }
 
+    /// Changes the rates of what runs, or of what is about to: TRex's console does not wait until what it started
+    /// runs, so the next command of a batch may come before.
     pub(super) fn update_profile(&mut self, fields: &Fields<'_>) -> Reply {
         let params = UpdateProfile::parse(fields)?;
         let name = &params.profile;
         let profile = self.room.profile_mut(name)?;
-        if profile.phase != StatefulPhase::Transmit {
+        let is_starting = matches!(profile.phase, StatefulPhase::Parse | StatefulPhase::Build);
+        if !is_starting && profile.phase != StatefulPhase::Transmit {
             return Err(wrong_state("update", profile, name));
         }
         let factor = params.factor;
@@ -378,6 +385,10 @@ impl Control {
                 "Ratio between current rate and new one is invalid. 'mult' is {factor}: give a \
                  number above 0"
             )));
+        }
+        if is_starting {
+            profile.factor_updated = Some(factor);
+            return Ok(Value::Null);
         }
         let run = profile.run.as_mut().expect("what transmits has a run");
         run.factor = factor;
@@ -435,7 +446,7 @@ fn start_command(params: &StartProfile, clients: u32, run: &Run) -> StatefulComm
     StatefulCommand::Start {
         run: run.index,
         profile: Arc::clone(&run.profile),
-        factor: params.factor,
+        factor: run.factor,
         start_at: run.start_at,
         duration: params.duration_s.map(nanos),
         clients,

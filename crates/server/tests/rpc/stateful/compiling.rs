@@ -1,6 +1,8 @@
 //! Profiles whose text is being understood, which takes long: what others may do meanwhile.
 
+use allosaur_engine::stateful::StatefulCommand;
 use allosaur_server::control::JobResult;
+use allosaur_server::control::worker_command::FlowCommand;
 use serde_json::{Value, json};
 
 use super::world::{Owned, profile, start_params};
@@ -47,7 +49,6 @@ fn what_would_change_it_is_refused() {
         ("start", start_params("_", json!({}))),
         ("profile_fragment", fragment),
         ("profile_clear", json!({"profile_id": "_"})),
-        ("update", json!({"profile_id": "_", "mult": 2})),
     ] {
         let (_, text) = server.refused(method, params);
         assert!(
@@ -58,6 +59,33 @@ fn what_would_change_it_is_refused() {
     done(&mut server);
     server.ok("ping", json!({}));
     assert_eq!(server.runs().len(), 1);
+}
+
+/// TRex's console does not wait until what it started runs.
+#[test]
+fn it_starts_with_the_multiplier_that_came_meanwhile() {
+    let started = |server: &Owned| {
+        let orders = server.told.iter();
+        let mut factors = orders.filter_map(|(_, order)| match order {
+            FlowCommand::Command(StatefulCommand::Start { factor, .. }) => Some(*factor),
+            _ => None,
+        });
+        factors.next_back()
+    };
+    let mut server = compiling();
+    let params = json!({"profile_id": "_", "mult": 2.5});
+    assert_eq!(server.ok("update", params), Value::Null);
+    let (_, text) = server.refused("update", json!({"profile_id": "_", "mult": 0}));
+    assert!(text.contains("give a number above 0"), "{text}");
+    done(&mut server);
+    server.ok("ping", json!({}));
+    assert_eq!(started(&server), Some(2.5));
+    // It was meant for that start, and not for the next one.
+    server.ok("stop", json!({"profile_id": "_"}));
+    let run = server.newest_run();
+    server.end_all(run);
+    server.start("_", json!({}));
+    assert_eq!(started(&server), Some(1.0));
 }
 
 #[test]
