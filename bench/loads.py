@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from allosaur import (
+    ASTFAssociationRule,
     ASTFGlobalInfo,
     ASTFIPGen,
     ASTFIPGenDist,
@@ -19,6 +20,8 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: site.example\r\nX-Fill: "
 REQUEST_BYTES = 100
 #: Not those of the example profiles: two profiles side by side do not know of each other's ports.
 CLIENTS = ("17.0.0.1", "17.0.0.254")
+#: The server's port of flows that stay: who asks the usual one shall meet another program.
+SILENT_PORT = 8080
 #: More than anybody opens: the limit of flows is what holds.
 ENOUGH_CPS = 1_000_000
 #: Longer than any benchmark, within what the server takes.
@@ -59,7 +62,7 @@ def silent(flows: int, cps: float) -> ASTFProfile:
     server.wait_for_peer_close()
     info = ASTFGlobalInfo()
     info.tcp.keepidle = info.tcp.keepinit = NEVER_S
-    return _profile(client, server, ("48.0.0.1", "48.0.255.254"), info, cps=cps, limit=flows)
+    return _profile(client, server, ("48.0.0.1", "48.0.255.254"), info, SILENT_PORT, cps=cps, limit=flows)
 
 
 def _profile(
@@ -67,12 +70,13 @@ def _profile(
     server: ASTFProgram,
     servers: tuple[str, str],
     info: ASTFGlobalInfo | None = None,
+    port: int = 80,
     **rate: Any,
 ) -> ASTFProfile:
     ip_gen = ASTFIPGen(dist_client=ASTFIPGenDist(list(CLIENTS)), dist_server=ASTFIPGenDist(list(servers)))
     template = ASTFTemplate(
-        client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, **rate),
-        server_template=ASTFTCPServerTemplate(program=server),
+        client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, port=port, **rate),
+        server_template=ASTFTCPServerTemplate(program=server, assoc=ASTFAssociationRule(port)),
     )
     return ASTFProfile(
         default_ip_gen=ip_gen, default_c_glob_info=info, default_s_glob_info=info, templates=template

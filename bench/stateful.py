@@ -284,6 +284,8 @@ def held_open(options: argparse.Namespace) -> Iterator[Result]:
             progress(f"{flows:,} flows, and {COMING_CPS:,} a second beside them")
             generator.start_beside(str(PROFILES / "http.py"), COMING_CPS, response=100)
             window = generator.measure(options.seconds, WARM_S)
+            if not window.closed:
+                raise RuntimeError("none of those that come went: their server does not answer them")
             yield _open_row(flows, f"{COMING_CPS:,} a second come and go", window, empty, options)
 
 
