@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import statistics
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from allosaur import STLError
+from allosaur.server import find_binary
 from rich.console import Console
 
 Result = dict[str, Any]
@@ -32,6 +35,19 @@ def machine() -> Result:
 def wide_console() -> Console:
     """Give a place for tables, wide enough for them where the width is not known."""
     return Console(width=None if sys.stdout.isatty() else 120)
+
+
+def server_binary(path: str) -> Path:
+    """Read `--server`: without it the server that is installed, which `--help` does not need."""
+    try:
+        return Path(path) if path else find_binary()
+    except STLError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from problem
+
+
+def several(binaries: Path | list[Path]) -> list[Path]:
+    """Give what `--server` names as a list: without it, it is the installed one alone."""
+    return [binaries] if isinstance(binaries, Path) else binaries
 
 
 def cpu_seconds(pid: int | None) -> float:

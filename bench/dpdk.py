@@ -23,8 +23,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from allosaur.server import find_binary
-from common import Result, machine, progress, spread, wide_console
+from common import Result, machine, progress, server_binary, spread, wide_console
 from rich.table import Table
 from run import CASES, RESULTS
 
@@ -93,7 +92,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=CASES, help="cases to measure [all]")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core [the last]")
     parser.add_argument("--json", type=Path, help="file for the numbers [bench/results/dpdk-TIME.json]")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the server to measure")
+    parser.add_argument("--server", type=server_binary, default="", help="the server to measure")
     return parser.parse_args()
 
 

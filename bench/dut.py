@@ -19,8 +19,8 @@ from typing import Any
 
 from allosaur import STLVM, STLFlowLatencyStats, STLFlowStats, STLPktBuilder, STLStream, STLTXCont
 from allosaur.api import IP, UDP, Ether
-from allosaur.server import LocalServer, find_binary
-from common import Result, machine, progress, wide_console
+from allosaur.server import LocalServer
+from common import Result, machine, progress, server_binary, wide_console
 from rich.console import Console
 from rich.table import Table
 
@@ -66,7 +66,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kind", default="af_packet", help="kind of port: af_packet, af_xdp [af_packet]")
     parser.add_argument("--poll", choices=["adaptive", "busy"], default="adaptive", help="how threads wait")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    parser.add_argument("--server", type=server_binary, default="", help="the binary")
     return parser.parse_args()
 
 

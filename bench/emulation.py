@@ -41,8 +41,8 @@ from allosaur import (
     STLStream,
     STLTXCont,
 )
-from allosaur.server import LocalServer, find_binary
-from common import Result, cpu_seconds, machine, progress, wide_console
+from allosaur.server import LocalServer
+from common import Result, cpu_seconds, machine, progress, server_binary, wide_console
 from rich.console import Console
 from rich.table import Table
 from scapy.layers.inet import ICMP, IP
@@ -100,7 +100,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=sections, help="sections to run")
     parser.add_argument("--clients", type=int, nargs="+", help="how many clients [100000 1000000]")
     parser.add_argument("--json", type=Path, help="file for the numbers [bench/results/emulation-TIME.json]")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the server's binary")
+    parser.add_argument("--server", type=server_binary, default="", help="the server's binary")
     options = parser.parse_args()
     options.clients = options.clients or ([10_000] if options.quick else [100_000, 1_000_000])
     options.seconds = 1.0 if options.quick else 5.0

@@ -21,8 +21,17 @@ from typing import Any
 
 from allosaur import STLFlowLatencyStats, STLPktBuilder, STLStream, STLTXCont
 from allosaur.api import IP, UDP, Ether
-from allosaur.server import LocalServer, find_binary
-from common import Result, cpu_seconds, machine, machine_cpu_seconds, progress, wide_console
+from allosaur.server import LocalServer
+from common import (
+    Result,
+    cpu_seconds,
+    machine,
+    machine_cpu_seconds,
+    progress,
+    server_binary,
+    several,
+    wide_console,
+)
 from rich.console import Console
 from rich.table import Table
 
@@ -47,8 +56,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one short round of everything")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    parser.add_argument("--server", type=Path, nargs="+", default=[find_binary()], help="binaries to compare")
+    parser.add_argument("--server", type=server_binary, nargs="+", default="", help="binaries to compare")
     options = parser.parse_args()
+    options.server = several(options.server)
     results = {"machine": machine(), "latency": latency(options, wide_console())}
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

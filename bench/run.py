@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from allosaur import STLPktBuilder, STLStream, STLTXCont
-from allosaur.server import LocalServer, find_binary
-from common import FRAME, Result, cpu_seconds, machine, progress, spread, wide_console
+from allosaur.server import LocalServer
+from common import FRAME, Result, cpu_seconds, machine, progress, server_binary, several, spread, wide_console
 from latency import latency
 from rich.console import Console
 from rich.table import Table
@@ -73,8 +73,10 @@ def _options() -> argparse.Namespace:
         "--only", nargs="+", choices=["packets", "accuracy", "server", "latency"], help="sections to run"
     )
     parser.add_argument("--json", type=Path, help="file for the numbers [bench/results/TIME.json]")
-    parser.add_argument("--server", type=Path, nargs="+", default=[find_binary()], help="binaries to compare")
-    return parser.parse_args()
+    parser.add_argument("--server", type=server_binary, nargs="+", default="", help="binaries to compare")
+    options = parser.parse_args()
+    options.server = several(options.server)
+    return options
 
 
 def packets(options: argparse.Namespace, console: Console) -> list[Result]:

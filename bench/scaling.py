@@ -30,8 +30,17 @@ from typing import Any
 
 from allosaur import STLVM, STLError, STLPktBuilder, STLStream, STLTXCont
 from allosaur.api import IP, UDP, Ether
-from allosaur.server import LocalServer, find_binary
-from common import FRAME, Result, cpu_seconds, machine, machine_cpu_seconds, progress, wide_console
+from allosaur.server import LocalServer
+from common import (
+    FRAME,
+    Result,
+    cpu_seconds,
+    machine,
+    machine_cpu_seconds,
+    progress,
+    server_binary,
+    wide_console,
+)
 from rich.table import Table
 
 PORTS = {"memory": "memory", "net_null": "vdev:net_null"}
@@ -78,7 +87,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--ports", nargs="+", choices=PORTS, default=list(PORTS), help="kinds of ports [all]")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), help="what to send [all]")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    parser.add_argument("--server", type=server_binary, default="", help="the binary")
     options = parser.parse_args()
     # One core alone is what all is measured by.
     options.cores = sorted({1, *(options.cores or _doubled(len(os.sched_getaffinity(0))))})

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from allosaur import STLFlowStats, STLPktBuilder, STLStream, STLTXCont
-from allosaur.server import LocalServer, find_binary
-from common import FRAME, Result, machine, progress, spread, wide_console
+from allosaur.server import LocalServer
+from common import FRAME, Result, machine, progress, server_binary, spread, wide_console
 from rich.table import Table
 
 SENDS_AND_RECEIVES = ("data-0", "receive")
@@ -38,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few short turns")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    parser.add_argument("--server", type=server_binary, default="", help="the binary")
     parser.add_argument("--streams", type=int, default=1000, help="streams with flow_stats (1000)")
     parser.add_argument("--pps", type=int, default=50_000, help="packets a second (50000)")
     parser.add_argument("--scrapes", type=float, default=10, help="scrapes a second (10)")

@@ -28,8 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from allosaur.cli.flows._measured import Generator, Sample
-from allosaur.server import find_binary
-from common import Result, machine, progress, wide_console
+from common import Result, machine, progress, server_binary, wide_console
 from rich.table import Table
 
 PROFILE = Path(__file__).resolve().parent.parent / "profiles" / "stateful" / "http.py"
@@ -126,7 +125,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", choices=LINKS, default="", help="one link (both)")
     parser.add_argument("--together", action="store_true", help="both links at the same time")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    parser.add_argument("--server", type=server_binary, default="", help="the binary")
     options = parser.parse_args()
     if options.minutes * 60 < 16 * options.every:
         parser.error("--minutes: a soak has 16 readings at least: run it for longer, or read it more often")

@@ -39,8 +39,7 @@ import stateful_report
 import web
 from allosaur import STLError
 from allosaur.cli.flows._measured import Generator, Window
-from allosaur.server import find_binary
-from common import Result, machine, progress, wide_console
+from common import Result, machine, progress, server_binary, wide_console
 from scaling import separate_cpus
 from stateful_report import CORES, OPEN, OVERLOAD, PAPER, SIZES, WEB, YARDSTICK, Columns
 
@@ -123,7 +122,7 @@ def _options() -> argparse.Namespace:
     default = RESULTS / f"stateful-{time.strftime('%Y-%m-%d-%H%M%S')}.json"
     parser.add_argument("--json", type=Path, default=default, help="file for the numbers [bench/results/...]")
     parser.add_argument("--report", type=Path, help="file for an HTML report with plots")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    parser.add_argument("--server", type=server_binary, default="", help="the binary")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core [the last]")
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2, 4, 8, 16], help="numbers of cores")
     parser.add_argument("--open", type=int, nargs="+", default=[], help="flows held open [1000000]")

@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from allosaur import STLPktBuilder, STLStream, STLTXCont
-from allosaur.server import LocalServer, find_binary
-from common import FRAME, Result, machine, progress, spread, wide_console
+from allosaur.server import LocalServer
+from common import FRAME, Result, machine, progress, server_binary, spread, wide_console
 from rich.console import Console
 from rich.table import Table
 
@@ -61,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one short round of everything")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    parser.add_argument("--server", type=Path, default=find_binary(), help="the binary")
+    parser.add_argument("--server", type=server_binary, default="", help="the binary")
     parser.add_argument("--listen-for", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.listen_for:
