@@ -68,6 +68,11 @@ COMING_ROOM_S = 20
 #: More are not opened in the time that the server's benchmark has, and each takes the same.
 BENCH_ENDS_MAX = 2_000_000
 CORES_MULTIPLIER = 250_000
+#: Two ports of DPDK's shared memory with each other: what the one sends, the other receives.
+MEMIF_PAIR = ",".join(
+    f"vdev:net_memif{number},role={role},socket=allosaur-bench-{os.getpid()},socket-abstract=yes"
+    for number, role in enumerate(("server", "client"))
+)
 WARM_S = 1.5
 
 Measure = Callable[[argparse.Namespace], Iterator[Result]]
@@ -126,9 +131,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core [the last]")
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2, 4, 8, 16], help="numbers of cores")
     parser.add_argument("--open", type=int, nargs="+", default=[], help="flows held open [1000000]")
-    parser.add_argument(
-        "--dpdk", default="vdev:net_ring,vdev:net_ring", help="two joined ports of DPDK [%(default)s]"
-    )
+    parser.add_argument("--dpdk", default=MEMIF_PAIR, help="two joined ports of DPDK [memif]")
     options = parser.parse_args()
     options.open = options.open or [100_000 if options.quick else 1_000_000]
     options.seconds = 1.0 if options.quick else 4.0
