@@ -48,8 +48,9 @@ WAITED_MAX = 0.02
 END_S_MAX = 600.0
 #: A segment that is sent again may come when the other end's flow is over, TIME-WAIT too: where the last ACK
 #: and what was sent again for want of it are lost. So it goes with 8 of a million flows that lose 1 %.
-EXPECTED_OF_FEW = ("err_cwf", "err_no_syn")
-FEW = 1e-4
+STALE_SEGMENTS = ("err_cwf", "err_no_syn")
+#: Of all flows; more of them would not be explained by what is lost.
+STALE_SHARE_MAX = 1e-4
 #: Of a lossy link: what TCP counts there by its rules. The names are BSD's.
 EXPECTED_OF_LOSS = ("rexm", "persist", "keep", "dup", "oo", "after", "drop", "timeout", "dsack", "sack")
 
@@ -214,8 +215,8 @@ def _check_errors(soak: Soak, last: Sample) -> None:
                 soak.problems.append(f"{sent.tx_data_bytes:,} bytes sent, {came.rx_data_bytes:,} arrived")
         return
     for side, name, count in last.counters.error_list():
-        is_few = name in EXPECTED_OF_FEW and count < FEW * client.begun_flows
-        if not is_few and not any(part in name for part in EXPECTED_OF_LOSS):
+        is_rare = name in STALE_SEGMENTS and count < STALE_SHARE_MAX * client.begun_flows
+        if not is_rare and not any(part in name for part in EXPECTED_OF_LOSS):
             soak.problems.append(f"{side}: {name} {count:,}")
 
 

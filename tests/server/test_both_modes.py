@@ -80,10 +80,7 @@ def both_run(streams: STLClient, of_streams: list[int], flows: ASTFClient, of_fl
     streams.wait_on_traffic(of_streams)
     flows.wait_on_traffic()
     counters = streams.get_stats(of_streams)
-    for port, peer in zip(of_streams, reversed(of_streams), strict=True):
-        sent = counters[peer]["opackets"]
-        # On a machine that others use some come too late to be sent, which is told.
-        assert (counters[port]["ipackets"], sent + counters[peer]["missed_packets"]) == (sent, PACKETS)
+    assert [counters[port]["ipackets"] for port in of_streams] == [PACKETS, PACKETS]
     traffic = flows.get_traffic_stats()
     assert traffic["client"]["tcps_connects"] == CONNECTIONS
     assert traffic["server"]["tcps_accepts"] == CONNECTIONS
