@@ -3,7 +3,7 @@
 //! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`], [`application`]. Across them
 //! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], checksums that are left to a card
 //! ([`offload`]), which queue of a card a frame comes to ([`rss`]), and payloads that frames share ([`shared_payload`]); beside them
-//! capture files over byte slices ([`file`]).
+//! capture files over byte slices ([`file`]), and a hint to the cache ([`prefetch`]).
 //!
 //! Everybody above may call this crate; it calls nobody.
 //!
@@ -27,6 +27,7 @@ pub mod link;
 pub mod network;
 pub mod offload;
 mod options;
+mod prefetch;
 pub mod rss;
 pub mod shared_payload;
 pub mod transport;
@@ -34,3 +35,4 @@ mod view;
 
 pub use address::{MacAddress, MacAddressError};
 pub use error::HeaderError;
+pub use prefetch::prefetch;

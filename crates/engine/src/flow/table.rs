@@ -5,7 +5,7 @@
 //! alone follows where a search for its flow begins, so taking one out looks at no other flow, and
 //! nearly every look at a flow that is searched for is at the right one.
 
-use std::hint::black_box;
+use allosaur_packet::prefetch;
 
 use super::prefixes::PrefixIndex;
 use super::slab::FlowIndex;
@@ -165,7 +165,7 @@ impl Table {
     }
 
     /// The flow with this key; `is_it` looks at the flow whether it has.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, key: u128, mut is_it: impl FnMut(FlowIndex) -> bool) -> Option<FlowIndex> {
         let tag = self.tag(key);
         let mut at = self.home(tag);
@@ -189,11 +189,11 @@ impl Table {
         self.places.len() >= LARGE
     }
 
-    /// Reads the place where a search for this key begins, so that it is in the cache soon; what
+    /// Asks for the place where a search for this key begins, so that it is in the cache soon; what
     /// follows mostly lies in the same line.
     #[inline]
     pub fn fetch(&self, key: u128) {
-        black_box(self.places[self.home(self.tag(key))]);
+        prefetch(&self.places[self.home(self.tag(key))]);
     }
 
     /// Adds a flow that is not there; `false` when the table is full.

@@ -1,11 +1,11 @@
 //! One flow: its transport, the application on it, and what it still has to send. Segments that arrive
 //! and those that leave are here, messages of UDP in `udp_transport`.
 
-use std::hint::black_box;
 use std::net::Ipv4Addr;
 
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::prefetch;
 use allosaur_packet::shared_payload::SharedPayload;
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -88,11 +88,11 @@ impl Session {
         &self.key
     }
 
-    /// Reads something of each line of the cache that it is in, so that it is there soon.
+    /// Asks for the lines of the cache that it is in, so that they are there soon.
     #[inline]
     pub fn fetch(&self) {
-        black_box(self.key.local);
-        black_box(self.link);
+        prefetch(&self.key.local);
+        prefetch(&self.link);
         if let FlowTransport::Tcp(connection) = &self.transport {
             connection.fetch();
         }
@@ -175,15 +175,16 @@ impl Session {
                 self.refuse(cx, tx, segment);
             }
         } else if let FlowTransport::Tcp(connection) = &mut self.transport {
-            let outcome = if segment.has(TcpFlags::SYN) {
+            let mut outcome = Outcome::default();
+            if segment.has(TcpFlags::SYN) {
                 let link = cx.pools.links.at(self.link);
                 let frame_bytes_max = cx.headers.frame_bytes_max;
                 let most = segment_bytes_max(&self.key, link, frame_bytes_max);
-                connection.handle_segment(&mut cx.tcp(), &segment.clamped(most))
+                connection.input(&mut cx.tcp(), &segment.clamped(most), &mut outcome);
             } else {
-                connection.handle_segment(&mut cx.tcp(), segment)
-            };
-            self.note_outcome(cx, outcome);
+                connection.input(&mut cx.tcp(), segment, &mut outcome);
+            }
+            self.note_outcome(cx, &outcome);
             if outcome.refused {
                 self.refuse(cx, tx, segment);
             }
@@ -213,19 +214,19 @@ impl Session {
     ) -> FlowStatus {
         if let FlowTransport::Tcp(connection) = &mut self.transport {
             let outcome = connection.handle_coalesced(&mut cx.tcp(), segment, coalesced);
-            self.note_outcome(cx, outcome);
+            self.note_outcome(cx, &outcome);
         }
         self.attend(cx, tx)
     }
 
     /// What happened to the connection, told to the program.
     #[inline(always)]
-    pub(super) fn note_outcome(&mut self, cx: &mut FlowContext<'_>, outcome: Outcome) {
+    pub(super) fn note_outcome(&mut self, cx: &mut FlowContext<'_>, outcome: &Outcome) {
         let program = match &mut self.application {
             FlowApplication::Program(program) => program,
             FlowApplication::Bytes(index) => {
                 let index = *index;
-                return self.note_outcome_of_bytes(cx, index, outcome, &[]);
+                return self.note_outcome_of_bytes(cx, index, *outcome, &[]);
             }
         };
         if outcome.connected {
@@ -291,7 +292,7 @@ impl Session {
         match &mut self.transport {
             FlowTransport::Tcp(connection) => {
                 let outcome = connection.handle_timeout(&mut cx.tcp());
-                self.note_outcome(cx, outcome);
+                self.note_outcome(cx, &outcome);
             }
             FlowTransport::Udp(udp) => udp.handle_timeout(cx.now, &mut cx.counters.udp),
         }
@@ -538,7 +539,7 @@ impl Session {
         let progress = connection.poll_transmit(&mut inner, &mut outcome, &mut leaving);
         self.identification = leaving.identification;
         if outcome.ended.is_some() {
-            self.note_outcome(cx, outcome);
+            self.note_outcome(cx, &outcome);
         }
         progress
     }

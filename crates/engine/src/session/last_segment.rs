@@ -37,7 +37,8 @@ impl Session {
         if !connection.is_synchronized() {
             return self.transmit_syn(cx, tx);
         }
-        let segment = connection.last_segment(&mut inner)?;
+        let rest = connection.rest_to_send(&mut inner)?;
+        let segment = connection.last_segment(&inner, rest);
         let places = Envelope::usual_places(true, &segment)?;
         let outbox = &self.outbox;
         let shared = shared_data(outbox, &segment, cx.buffers);
@@ -89,7 +90,10 @@ impl Session {
             counters: &mut cx.counters.tcp,
             sides: &mut cx.pools.sides,
         };
-        let segment = connection.only_syn(&inner)?.clamped(most);
+        if !connection.is_syn_due() {
+            return None;
+        }
+        let segment = connection.syn(&inner).clamped(most);
         let places = Envelope::syn_places(&segment)?;
         self.identification = self.identification.wrapping_add(1);
         let envelope = plain_envelope(&self.key, link, cx.headers, self.identification);

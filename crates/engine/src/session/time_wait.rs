@@ -24,6 +24,7 @@ pub struct TimeWaitSession {
 impl Session {
     /// What is left of it in TIME-WAIT; `None` while it is not there, or has something else to do.
     /// It may be forgotten then, after [`release_all_but_link`](Session::release_all_but_link).
+    #[inline(always)]
     pub fn to_time_wait(&self, now: Nanos, pools: &Pools) -> Option<TimeWaitSession> {
         let FlowTransport::Tcp(connection) = &self.transport else {
             return None;

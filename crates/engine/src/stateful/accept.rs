@@ -293,8 +293,8 @@ impl StatefulEngine {
         let Some((damage, addresses, ports)) = wire::read_damaged(bytes, layout) else {
             return;
         };
-        let key = self.key_between(arrived, addresses, ports, Protocol::Tcp);
-        let owner = self.find(&key).and_then(|index| self.owner_of(index));
+        let (_, packed) = self.key_between(arrived, addresses, ports, Protocol::Tcp);
+        let owner = self.find(packed).and_then(|index| self.owner_of(index));
         let Some((run, template, side)) = owner else {
             return;
         };

@@ -68,7 +68,7 @@ impl StatefulEngine {
         for index in self.flows.indices() {
             let entry = self.flows.at(index).expect("it is in the list");
             let key = entry.session.key();
-            let found = self.find(key) == Some(index);
+            let found = self.find(key.packed()) == Some(index);
             rule(found, &format!("{key:?} is found by its key"))?;
             let has_timer = self.timers.due(index).is_some();
             rule(has_timer, &format!("{key:?} has a timer"))?;
@@ -82,7 +82,7 @@ impl StatefulEngine {
         for index in self.time_wait.indices() {
             let rest = self.time_wait.at(index).expect("it is in the list");
             let key = rest.key();
-            let found = self.find(&key) == Some(index);
+            let found = self.find(key.packed()) == Some(index);
             rule(found, &format!("{key:?} in TIME-WAIT is found by its key"))?;
             if !rest.is_lingering() {
                 let of_run = &mut working[usize::from(rest.run().0)];

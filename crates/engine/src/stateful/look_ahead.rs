@@ -10,10 +10,9 @@
 //! that the SYNs and datagrams of a burst ask for. And so it is with flows that are cut off at the end
 //! of a run, and forgotten. What is read here decides nothing.
 
-use std::hint::black_box;
-
 use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::prefetch;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::clients::Tuple;
@@ -36,7 +35,7 @@ pub(super) const BEGUN_AHEAD: usize = 16;
 pub(super) type Beginner = (u32, Option<Tuple>);
 
 impl StatefulEngine {
-    /// Reads the places in the table of the flows of clients that begin next.
+    /// Asks for the places in the table of the flows of clients that begin next.
     pub(super) fn fetch_beginners(&self, run: RunIndex, beginners: &[Beginner]) {
         let Some(its) = self.run(run) else {
             return;
@@ -55,7 +54,7 @@ impl StatefulEngine {
         self.fetch_places(keys);
     }
 
-    /// Frames arrived at a port that will be handled next: reads the places in the table of the
+    /// Frames arrived at a port that will be handled next: asks for the places in the table of the
     /// flows that they may ask for. Those of other flows were used a moment ago.
     pub fn fetch_asked<'f>(&self, port: PortIndex, frames: impl Iterator<Item = &'f [u8]>) {
         let info = self.ports.get(usize::from(port)).and_then(Option::as_ref);
@@ -71,25 +70,25 @@ impl StatefulEngine {
         self.flows() >= FLOWS_MIN
     }
 
-    /// Reads the flows that are woken next, and their places in the table.
+    /// Asks for the flows that are woken next, and their places in the table.
     pub(super) fn fetch_due(&self, now: Nanos) {
         let mut due = [FlowIndex(0); WOKEN_AHEAD as usize];
         let count = self.timers.peek_due(now, &mut due);
         self.fetch_flows(due[..count].iter());
     }
 
-    /// Reads the flows of a run that are cut off next, and their places in the table.
+    /// Asks for the flows of a run that are cut off next, and their places in the table.
     pub(super) fn fetch_left(&self, run: RunIndex) {
         if let Some(run) = self.run(run) {
             self.fetch_flows(run.left.iter().rev().take(WOKEN_AHEAD as usize));
         }
     }
 
-    /// Reads flows, and then their places in the table. Those in TIME-WAIT lie side by side.
+    /// Asks for flows, and then for their places in the table. Those in TIME-WAIT lie side by side.
     pub(super) fn fetch_flows<'i>(&self, flows: impl Iterator<Item = &'i FlowIndex> + Clone) {
         let open = flows.clone().filter_map(|index| self.flows.at(*index));
         for entry in open {
-            black_box(entry.began_ms);
+            prefetch(&entry.began_ms);
             entry.session.fetch();
         }
         self.fetch_places(flows.filter_map(|index| {
@@ -100,7 +99,7 @@ impl StatefulEngine {
         }));
     }
 
-    /// Reads the places of flows in the table.
+    /// Asks for the places of flows in the table.
     pub(super) fn fetch_places(&self, keys: impl Iterator<Item = FlowKey>) {
         for key in keys {
             self.table.fetch(key.packed());

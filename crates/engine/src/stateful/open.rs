@@ -208,7 +208,7 @@ impl StatefulEngine {
         let run = self.runs[usize::from(who.run.0)].as_mut()?;
         let mut key = run.key_between(who, tuple, prefixes, space);
         for _ in 0..PORT_TRIES {
-            if self.find(&key).is_none() {
+            if self.find(key.packed()).is_none() {
                 return Some(key);
             }
             let run = self.runs[usize::from(who.run.0)].as_mut()?;
@@ -269,6 +269,7 @@ impl StatefulEngine {
 
     /// The key of a flow that is to be made, with its prefixes held; `None` when there are too
     /// many of either.
+    #[inline(always)]
     fn room_for(&mut self, now: Nanos, new: &FlowSpec) -> Option<FlowKey> {
         self.make_room(now, new.side);
         if self.flows() == self.flows.len_max() {

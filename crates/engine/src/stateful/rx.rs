@@ -75,12 +75,12 @@ impl StatefulEngine {
             wire::read_usual(frame)
         };
         // What was read is much: it stays where it is.
-        let Some((received, data)) = &usual else {
+        let Some((received, start)) = &usual else {
             return (self.handle_unusual(now, port, frame, tx_queues), 1);
         };
         let frame = Frame {
             bytes: frame.head,
-            data,
+            data: received.data(frame, *start),
             burst: Some((frame, behind)),
             received,
             encapsulation: &ETHERNET,
@@ -171,8 +171,8 @@ impl StatefulEngine {
         frame: Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) -> (Disposition, usize) {
-        let key = self.key_of(arrived, frame.received);
-        let found = self.find(&key);
+        let (key, packed) = self.key_of(arrived, frame.received);
+        let found = self.find(packed);
         match found.or_else(|| self.find_by_connection(side, &frame)) {
             Some(index) if index.is_in_fifo() => {
                 self.handle_late(now, index, &key, side, frame, tx_queues);
@@ -186,9 +186,9 @@ impl StatefulEngine {
         }
     }
 
-    /// The key of a frame's flow.
-    #[inline]
-    fn key_of(&self, arrived: Arrived, received: &Received) -> FlowKey {
+    /// The key of a frame's flow, and the same in one number.
+    #[inline(always)]
+    fn key_of(&self, arrived: Arrived, received: &Received) -> (FlowKey, u128) {
         let protocol = match received.arrival {
             Arrival::Tcp(_) => Protocol::Tcp,
             Arrival::Udp(_) => Protocol::Udp,
@@ -196,15 +196,16 @@ impl StatefulEngine {
         self.key_between(arrived, received.addresses, received.ports, protocol)
     }
 
-    /// The same from its ends: source, destination.
-    #[inline]
+    /// The same from its ends: source, destination. The number is not read from the key, which was
+    /// just written in parts.
+    #[inline(always)]
     pub(super) fn key_between(
         &self,
         (port, space): Arrived,
         addresses: Addresses,
         ports: (u16, u16),
         protocol: Protocol,
-    ) -> FlowKey {
+    ) -> (FlowKey, u128) {
         let (remote, local, prefixes) = match addresses {
             Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
             Addresses::V6(from, to) => {
@@ -216,7 +217,7 @@ impl StatefulEngine {
                 )
             }
         };
-        FlowKey {
+        let key = FlowKey {
             local,
             remote,
             local_port: ports.1,
@@ -224,21 +225,22 @@ impl StatefulEngine {
             prefixes,
             scope: FlowScope::new(protocol, space),
             port,
-        }
+        };
+        (key, key.packed())
     }
 
-    /// The flow with this key.
-    #[inline]
-    pub(super) fn find(&self, key: &FlowKey) -> Option<FlowIndex> {
+    /// The flow whose key is this in one number.
+    #[inline(always)]
+    pub(super) fn find(&self, key: u128) -> Option<FlowIndex> {
         let is_it = |index: FlowIndex| {
             if index.is_in_fifo() {
                 let rest = self.time_wait.at(index);
-                return rest.is_some_and(|rest| rest.key() == *key);
+                return rest.is_some_and(|rest| rest.key().packed() == key);
             }
             let entry = self.flows.at(index);
-            entry.is_some_and(|entry| entry.session.key() == key)
+            entry.is_some_and(|entry| entry.session.key().packed() == key)
         };
-        self.table.find(key.packed(), is_it)
+        self.table.find(key, is_it)
     }
 
     /// The flow of a client to which another address or port answered than it had asked: its

@@ -37,6 +37,7 @@ const _: () = assert!(size_of::<Option<TimeWaitEntry>>() == 52);
 
 impl TimeWaitEntry {
     /// What is left of a flow; `None` when it cannot be kept in so little.
+    #[inline(always)]
     fn of(now: Nanos, entry: &FlowEntry, run: &Run, pools: &Pools) -> Option<TimeWaitEntry> {
         let (side, whose) = match entry.side() {
             Side::Client => (0, entry.clients()),
@@ -125,6 +126,7 @@ impl TimeWaitQueue {
     }
 
     /// Adds one, if there is room, and none before it is over later.
+    #[inline(always)]
     fn push(&mut self, now: Nanos, rest: TimeWaitEntry) -> Option<FlowIndex> {
         let until_ms = rest.session.until_ms();
         if !self.entries.is_empty() && is_before(until_ms, self.last_ms) {

@@ -1,7 +1,6 @@
 //! A TCP connection: its state, and how it is driven.
 
-use std::hint::black_box;
-
+use allosaur_packet::prefetch;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::cold::ColdIndex;
@@ -299,11 +298,11 @@ impl Connection {
         }
     }
 
-    /// Reads something of each line of the cache that it is in.
+    /// Asks for the lines of the cache that it is in.
     #[inline]
     pub fn fetch(&self) {
-        black_box(self.side);
-        black_box(self.dup_acks);
+        prefetch(&self.side);
+        prefetch(&self.dup_acks);
     }
 
     /// Takes what the other side's SYN says, in either state.

@@ -109,7 +109,7 @@ impl Connection {
     }
 
     /// The SYN, or the answer to one.
-    pub(super) fn syn(&self, cx: &TcpContext<'_>) -> Segment {
+    pub fn syn(&self, cx: &TcpContext<'_>) -> Segment {
         let is_answer = self.state == TcpState::SynReceived;
         let knows = |flag| !is_answer || self.has(flag);
         let tunables = cx.tunables;

@@ -24,17 +24,22 @@ impl Connection {
     /// Takes a segment that arrived for this connection.
     pub fn handle_segment(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> Outcome {
         let mut outcome = Outcome::default();
+        self.input(cx, segment, &mut outcome);
+        outcome
+    }
+
+    /// The same; what it meant is written into `outcome`, which is the default before. A copy of what
+    /// was just written in parts would wait until all parts are in the cache.
+    pub fn input(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
         cx.counters.rcvtotal += 1;
         if self.is_closed() || self.has(Flag::RESET) {
-            return outcome;
+            return;
         }
         if self.state == TcpState::SynSent {
-            self.handle_in_syn_sent(cx, segment, &mut outcome);
-            return outcome;
+            return self.handle_in_syn_sent(cx, segment, outcome);
         }
         if self.is_usual(segment) {
-            self.take_usual(cx, segment, &mut outcome);
-            return outcome;
+            return self.take_usual(cx, segment, outcome);
         }
         let mut part = Part {
             seq: segment.seq,
@@ -43,12 +48,11 @@ impl Connection {
         };
         if self.is_expected(segment) {
             if self.is_plain_data(segment) {
-                self.take_plain_data(cx, segment, Coalesced::one(segment.len), &mut outcome);
-                return outcome;
+                return self.take_plain_data(cx, segment, Coalesced::one(segment.len), outcome);
             }
             self.count_prediction(cx, segment);
-        } else if !self.check(cx, segment, &mut part, &mut outcome) {
-            return outcome;
+        } else if !self.check(cx, segment, &mut part, outcome) {
+            return;
         }
         self.hear(cx);
         self.note_timestamp(segment);
@@ -56,15 +60,14 @@ impl Connection {
             self.note_congestion(cx, segment);
         }
         let una = self.una;
-        if !self.acknowledge(cx, segment, &mut outcome) {
-            return outcome;
+        if !self.acknowledge(cx, segment, outcome) {
+            return;
         }
         // In TIME-WAIT nothing is sent that a window would be for (RFC 9293, section 3.10.7.4, fifth).
         if self.state != TcpState::TimeWait {
             self.update_window(cx, segment, segment.seq, self.una != una);
         }
-        self.take_text(cx, part, &mut outcome);
-        outcome
+        self.take_text(cx, part, outcome);
     }
 
     /// How many bytes may come with `segment`, its own among them, in segments that differ from it in

@@ -8,30 +8,40 @@ use super::segment::Segment;
 
 impl Connection {
     /// The rest of the data, with the end where it follows, or an acknowledgment only, where nothing
-    /// is lost and nothing has to wait; `None` where that is not so, or where there is nothing to
-    /// send. Say [`note_last_sent`](Connection::note_last_sent) when it has left; it may be asked for
-    /// again.
+    /// is lost and nothing has to wait: how many bytes, and whether the end follows. `None` where that
+    /// is not so, or where there is nothing to send. It goes as
+    /// [`last_segment`](Connection::last_segment), and may be asked for again.
     #[inline(always)]
-    pub fn last_segment(&mut self, cx: &mut TcpContext<'_>) -> Option<Segment> {
+    pub fn rest_to_send(&mut self, cx: &mut TcpContext<'_>) -> Option<(u32, bool)> {
         if !self.is_plain_output() || self.has(Flag::KEEP_PROBE) {
             return None;
         }
         self.rest(cx);
         if self.has(Flag::FIN_SENT) {
             let acks = self.next == self.end + 1 && self.has(Flag::ACK_NOW);
-            return acks.then(|| self.header(cx, self.quiet_seq()));
+            return acks.then_some((0, false));
         }
         let (len, fin) = (self.next.until(self.end), self.has(Flag::FIN_WANTED));
         if len == 0 && !fin {
             let acks = self.has(Flag::ACK_NOW);
-            return acks.then(|| self.header(cx, self.quiet_seq()));
+            return acks.then_some((0, false));
         }
         // Nagle, and both windows; an end alone needs no room.
         let is_free = self.una == self.next || cx.tunables.no_delay;
         let window = self.congestion.window_bytes.min(self.send_window);
         let room = window.saturating_sub(self.una.until(self.next));
         let goes = len == 0 || len <= u32::from(self.mss) && is_free && len <= room;
-        goes.then(|| self.data_segment(cx, self.next, len, fin))
+        goes.then_some((len, fin))
+    }
+
+    /// The segment that takes what [`rest_to_send`](Connection::rest_to_send) says. Say
+    /// [`note_last_sent`](Connection::note_last_sent) when it has left.
+    #[inline(always)]
+    pub fn last_segment(&self, cx: &TcpContext<'_>, (len, fin): (u32, bool)) -> Segment {
+        if len == 0 && !fin {
+            return self.header(cx, self.quiet_seq());
+        }
+        self.data_segment(cx, self.next, len, fin)
     }
 
     /// Such a segment left.
@@ -57,13 +67,12 @@ impl Connection {
         self.note_acknowledged(cx, segment);
     }
 
-    /// The SYN, or the answer to one, where nothing else is to be sent; `None` where that is not so.
-    /// Say [`note_syn_sent`](Connection::note_syn_sent) when it has left.
+    /// Whether a [`syn`](Connection::syn) is to be sent and nothing else. Say
+    /// [`note_syn_sent`](Connection::note_syn_sent) when it has left.
     #[inline(always)]
-    pub fn only_syn(&self, cx: &TcpContext<'_>) -> Option<Segment> {
+    pub fn is_syn_due(&self) -> bool {
         let is_asking = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
-        let is_due = self.next == self.una && !self.has(Flag::RESET.or(Flag::ACK_NOW));
-        (is_asking && is_due).then(|| self.syn(cx))
+        is_asking && self.next == self.una && !self.has(Flag::RESET.or(Flag::ACK_NOW))
     }
 
     /// Such a segment left.

@@ -52,6 +52,7 @@ pub struct TimeWait {
 impl Connection {
     /// What is left of it in TIME-WAIT; `None` while it is elsewhere, or has something else to do.
     /// It may be forgotten then, after [`release`](Connection::release).
+    #[inline(always)]
     pub fn to_time_wait(&self, now_ms: u32, sides: &RecoveryPool) -> Option<TimeWait> {
         let until_ms = self.timers.only(Timer::TimeWait)?;
         let is_done = self.state == TcpState::TimeWait

@@ -194,9 +194,10 @@ mod tests {
             let is_usual = is_plain && is_usual && damage.is_none();
 
             let layout = frame::parse(&frame);
-            let usual = read_usual(&SplitFrame::whole(0, &frame));
-            if let Some((received, data)) = usual {
-                prop_assert_eq!(data, layout.payload(&frame));
+            let whole = SplitFrame::whole(0, &frame);
+            let usual = read_usual(&whole);
+            if let Some((received, start)) = usual {
+                prop_assert_eq!(received.data(&whole, start), layout.payload(&frame));
                 let read = read(&frame, &layout).expect("it is right");
                 prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
             }
@@ -212,8 +213,8 @@ mod tests {
                 payload_sum: Sum::of(payload).folded(),
             };
             let usual = read_usual(&split);
-            if let Some((received, data)) = usual {
-                prop_assert_eq!(data, payload);
+            if let Some((received, start)) = usual {
+                prop_assert_eq!(received.data(&split, start), payload);
                 let (_, read) = read_split(&split).expect("it is right");
                 prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
             }

@@ -38,6 +38,21 @@ pub struct Received {
     pub arrival: Arrival,
 }
 
+impl Received {
+    /// The data of its packet, which begins at `start` of the head of its frame where it is not apart.
+    #[inline(always)]
+    pub fn data<'f>(&self, frame: &SplitFrame<'f>, start: usize) -> &'f [u8] {
+        if frame.is_split() {
+            return frame.payload;
+        }
+        let bytes = match &self.arrival {
+            Arrival::Tcp(segment) => segment.len as usize,
+            Arrival::Udp(bytes) => usize::from(*bytes),
+        };
+        &frame.head[start..start + bytes]
+    }
+}
+
 /// Why a frame belongs to no flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

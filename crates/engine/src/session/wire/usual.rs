@@ -25,10 +25,11 @@ const TCP_BYTES: usize = tcp_header::HEADER_BYTES_MIN;
 const TIMED_BYTES: usize = TCP_BYTES + USUAL_OPTIONS_BYTES;
 /// That of a SYN that offers all that we know, as `emit` writes it.
 const SYN_BYTES: usize = TIMED_BYTES + 12;
-/// Reads such a frame, and finds its data; `None` when it is none, or wrong: see `parse`. Data that is
-/// apart is not looked at, as its sum is known.
+
+/// Reads such a frame, and finds where in its head data begins that is not apart; `None` when it is
+/// none, or wrong: see `parse`. Data that is apart is not looked at, as its sum is known.
 #[inline(always)]
-pub fn read_usual<'f>(frame: &SplitFrame<'f>) -> Option<(Received, &'f [u8])> {
+pub fn read_usual(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
     let headers: &[u8; HEADERS_BYTES] = frame.head.first_chunk()?;
     // IPv4 with 20 bytes, which is no part of a larger packet.
     let is_plain = half(headers, 12) == EtherType::IPV4.0
@@ -60,8 +61,16 @@ pub fn read_usual<'f>(frame: &SplitFrame<'f>) -> Option<(Received, &'f [u8])> {
         }
         TCP_BYTES => (Sum::of_header(fixed), None),
         SYN_BYTES => {
-            let sum = pseudo_header.and_sum(data_sum);
-            return Some((read_syn(network, segment, data.len(), sum)?, data));
+            let options = read_syn_options(segment, pseudo_header.and_sum(data_sum))?;
+            let read = Segment {
+                mss: Some(options.mss),
+                sack_permitted: true,
+                timestamps: Some(options.timestamps),
+                window_scale: Some(options.window_scale),
+                ..fixed_fields(network, fixed, data.len())
+            };
+            let start = TRANSPORT + SYN_BYTES;
+            return Some((received(network, fixed, Arrival::Tcp(read)), start));
         }
         _ => return None,
     };
@@ -78,7 +87,8 @@ pub fn read_usual<'f>(frame: &SplitFrame<'f>) -> Option<(Received, &'f [u8])> {
         timestamps,
         ..fixed_fields(network, fixed, data.len())
     };
-    Some((received(network, fixed, Arrival::Tcp(read)), data))
+    let start = TRANSPORT + header_bytes;
+    Some((received(network, fixed, Arrival::Tcp(read)), start))
 }
 
 /// Counts the segments that bring the data behind that of `segment`, which [`read_usual`] read from
@@ -264,42 +274,38 @@ fn fixed_fields(network: &[u8; IPV4_BYTES], fixed: &[u8; TCP_BYTES], data_bytes:
     }
 }
 
-/// A SYN, or the answer to one, that offers all that we know. `sum` is that of all but its header.
-#[inline(never)]
-fn read_syn(
-    network: &[u8; IPV4_BYTES],
-    segment: &[u8],
-    data_bytes: usize,
-    sum: Sum,
-) -> Option<Received> {
+/// What a SYN offers, or the answer to one.
+struct SynOptions {
+    mss: u16,
+    window_scale: u8,
+    /// Value and echo.
+    timestamps: (u32, u32),
+}
+
+/// Those of a segment that offers all that we know. `sum` is that of all but its header.
+#[inline(always)]
+fn read_syn_options(segment: &[u8], sum: Sum) -> Option<SynOptions> {
     let header: &[u8; SYN_BYTES] = segment.first_chunk()?;
-    let fixed: &[u8; TCP_BYTES] = header.first_chunk()?;
     let (mss, scale) = (word(header, 20), word(header, 40));
     let is_usual = mss >> 16 == MSS
         && word(header, 24) == SACK_PERMITTED
         && word(header, 28) == USUAL_OPTIONS
         && scale >> 8 == WINDOW_SCALE;
     let sum = sum.and_sum(Sum::of_header(header));
-    if !is_usual || sum.checksum() != 0 {
-        return None;
-    }
-    let read = Segment {
-        mss: Some(mss as u16),
-        sack_permitted: true,
-        timestamps: Some((word(header, 32), word(header, 36))),
-        window_scale: Some(scale as u8),
-        ..fixed_fields(network, fixed, data_bytes)
-    };
-    Some(received(network, fixed, Arrival::Tcp(read)))
+    (is_usual && sum.checksum() == 0).then_some(SynOptions {
+        mss: mss as u16,
+        window_scale: scale as u8,
+        timestamps: (word(header, 32), word(header, 36)),
+    })
 }
 
 /// A datagram in one part that fills its packet, and has a checksum.
 #[inline(never)]
-fn read_datagram<'f>(
+fn read_datagram(
     network: &[u8; IPV4_BYTES],
-    frame: &SplitFrame<'f>,
+    frame: &SplitFrame<'_>,
     end: usize,
-) -> Option<(Received, &'f [u8])> {
+) -> Option<(Received, usize)> {
     let datagram = frame.head.get(TRANSPORT..end)?;
     let header: &[u8; udp_header::HEADER_BYTES] = datagram.first_chunk()?;
     let is_whole = !frame.is_split() && usize::from(half(header, 4)) == datagram.len();
@@ -312,7 +318,8 @@ fn read_datagram<'f>(
     let sum = sum.and_sum(Sum::of_header(header)).and(data);
     let arrival = Arrival::Udp(data.len() as u16);
     let is_right = sum.checksum() == 0;
-    is_right.then(|| (received(network, header, arrival), data))
+    let start = TRANSPORT + udp_header::HEADER_BYTES;
+    is_right.then(|| (received(network, header, arrival), start))
 }
 
 /// Source, destination.
