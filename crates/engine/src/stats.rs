@@ -63,6 +63,16 @@ impl DirectionCounters {
         self.by_size[size_class(bytes)] += n;
     }
 
+    /// Counts a burst of frames, each of so many bytes without FCS.
+    #[inline]
+    pub fn count_burst(&mut self, frame_bytes: impl Iterator<Item = usize>) {
+        let mut run = FrameRun::default();
+        for bytes in frame_bytes {
+            run.add(bytes, self);
+        }
+        run.end(self);
+    }
+
     /// Adds what another thread counted.
     pub fn add(&mut self, other: &DirectionCounters) {
         self.packets += other.packets;
@@ -70,6 +80,35 @@ impl DirectionCounters {
         for (mine, theirs) in self.by_size.iter_mut().zip(other.by_size) {
             *mine += theirs;
         }
+    }
+}
+
+/// Frames of a burst that follow each other and have the same length: they are counted at once. A sum
+/// in memory would have each wait for the last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FrameRun {
+    frames: u64,
+    /// Of each, without FCS.
+    frame_bytes: usize,
+}
+
+impl FrameRun {
+    /// The next frame of the burst, of so many bytes without FCS. Where its length is another one,
+    /// those before it are counted.
+    #[inline(always)]
+    pub fn add(&mut self, frame_bytes: usize, counters: &mut DirectionCounters) {
+        if frame_bytes != self.frame_bytes {
+            counters.count(self.frames, self.frame_bytes);
+            self.frames = 0;
+            self.frame_bytes = frame_bytes;
+        }
+        self.frames += 1;
+    }
+
+    /// The burst is over: counts what was not counted.
+    #[inline(always)]
+    pub fn end(self, counters: &mut DirectionCounters) {
+        counters.count(self.frames, self.frame_bytes);
     }
 }
 
@@ -130,5 +169,17 @@ mod tests {
             (counters.packets, counters.bytes, counters.by_size[0]),
             (3, 192, 3)
         );
+    }
+
+    #[test]
+    fn a_burst_is_counted_as_its_frames_are() {
+        let lengths = [60, 60, 1514, 60, 9000, 9000, 9000, 124];
+        let mut one_by_one = DirectionCounters::default();
+        lengths.iter().for_each(|&bytes| one_by_one.count(1, bytes));
+        let mut counters = DirectionCounters::default();
+        counters.count_burst([].into_iter());
+        assert_eq!(counters, DirectionCounters::default());
+        counters.count_burst(lengths.into_iter());
+        assert_eq!(counters, one_by_one);
     }
 }

@@ -17,7 +17,7 @@ pub enum FlowTag {
 
 /// The sign of a frame, if it has one. Frames within VXLAN are looked at when the frame around
 /// them has none; `vxlan` are the UDP ports that carry it.
-#[inline]
+#[inline(always)]
 pub fn flow_tag_of(frame: &[u8], vxlan: &VxlanPorts) -> Option<FlowTag> {
     let (ether_type, at) = network(frame)?;
     let id = match ether_type {
@@ -37,7 +37,7 @@ fn sign(n: u16) -> FlowTag {
 }
 
 /// The type and the place of an IP header, behind any VLAN tags.
-#[inline]
+#[inline(always)]
 fn network(frame: &[u8]) -> Option<(EtherType, usize)> {
     let mut at = 12;
     for _ in 0..=VLAN_TAGS_MAX {

@@ -4,6 +4,7 @@
 use std::os::fd::BorrowedFd;
 
 use allosaur_engine::stateful::{Disposition, FlowTableCounters, StatefulEngine};
+use allosaur_engine::stats::FrameRun;
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::{PortIndex, TxQueues};
@@ -160,9 +161,10 @@ impl FlowRxPort {
         let scratch = &mut self.scratch;
         let arrived = queue.receive_split(now, BUDGET, |frames| {
             engine.fetch_asked(port, frames.iter().map(|frame| frame.head));
+            let mut run = FrameRun::default();
             let mut told = |frame: &SplitFrame<'_>, disposition| match disposition {
                 Disposition::Flow => {
-                    arrivals.count(frame.frame_bytes());
+                    arrivals.count_in(&mut run, frame.frame_bytes());
                     if is_wanted_whole {
                         forward.show(frame.at_ns, frame.bytes(scratch));
                     }
@@ -193,6 +195,7 @@ impl FlowRxPort {
                 }
                 left = behind;
             }
+            arrivals.end_run(run);
         });
         self.arrived_ever += arrived as u64;
         queue.wake_others();

@@ -246,12 +246,12 @@ fn receive(
             if let Some(group) = group {
                 arrivals.count_group(group, bytes);
             }
-            arrivals.count(bytes.len());
             if let Some((observer, port)) = &mut watch {
                 let at = if is_timed { meters.now_ns() } else { *at_ns };
                 observer.handle_received(at, *port, bytes);
             }
         }
+        arrivals.count_burst(frames.iter().map(|frame| frame.bytes.len()));
     })
 }
 
