@@ -14,7 +14,14 @@ mod dpdk {
     /// The oldest DPDK that the shim fits.
     const NEEDED: &str = "libdpdk >= 22.11";
     /// The libraries that the shim and its caller use.
-    const LIBRARIES: [&str; 4] = ["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool"];
+    const LIBRARIES: [&str; 6] = [
+        "rte_eal",
+        "rte_ethdev",
+        "rte_mbuf",
+        "rte_mempool",
+        "rte_ring",
+        "rte_net_ring",
+    ];
 
     /// Compiles the shim.
     pub(super) fn build() {

@@ -30,6 +30,9 @@ pub enum PortDescription {
     Dummy,
     /// `vdev:DRIVER,...` or `pci:ADDRESS`: a device of DPDK's, see [`dpdk`](crate::dpdk).
     Dpdk(DpdkDevice),
+    /// `ring:NAME`: one of two ports of DPDK's net_ring that are joined, the other has the same name,
+    /// see [`dpdk`](crate::dpdk).
+    Ring(String),
 }
 
 impl PortDescription {
@@ -40,7 +43,7 @@ impl PortDescription {
             PortDescription::AfPacket(_) => "af_packet",
             PortDescription::AfXdp(..) => "af_xdp",
             PortDescription::Dummy => "dummy",
-            PortDescription::Dpdk(_) => "dpdk",
+            PortDescription::Dpdk(_) | PortDescription::Ring(_) => "dpdk",
         }
     }
 
@@ -53,6 +56,7 @@ impl PortDescription {
             }
             PortDescription::Dummy => "sink (dummy)".to_owned(),
             PortDescription::Dpdk(device) => format!("DPDK device {} ({self})", device.name()),
+            PortDescription::Ring(name) => format!("end of DPDK rings {name} ({self})"),
         }
     }
 
@@ -77,6 +81,19 @@ impl PortDescription {
         }
     }
 
+    /// The name of the rings that join it with another port.
+    pub fn ring(&self) -> Option<&str> {
+        match self {
+            PortDescription::Ring(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether its peer is a port of the same server, and each transmit queue ends in a receive queue.
+    pub fn is_joined(&self) -> bool {
+        self.link().is_some() || self.ring().is_some()
+    }
+
     /// The device of a DPDK port.
     pub fn device(&self) -> Option<&DpdkDevice> {
         match self {
@@ -88,7 +105,8 @@ impl PortDescription {
 
 /// What to write instead of a kind that there is not.
 const KINDS: &str = "The kinds are: memory, dummy, an interface such as eth0, af_packet:eth0 or \
-                     af_xdp:eth0, and DPDK devices such as vdev:net_null or pci:0000:03:00.0";
+                     af_xdp:eth0, and DPDK ports such as vdev:net_null, pci:0000:03:00.0 or two of \
+                     ring:NAME";
 
 /// The longest name of an interface, in bytes.
 const INTERFACE_NAME_BYTES_MAX: usize = 15;
@@ -119,6 +137,16 @@ impl FromStr for PortDescription {
             "vdev" | "pci" => match DpdkDevice::parse(kind, settings) {
                 Ok(device) => Ok(PortDescription::Dpdk(device)),
                 Err((problem, remedy)) => Err(error(problem, remedy)),
+            },
+            "ring" if given.contains(':') => match is_ring_name(settings) {
+                true => Ok(PortDescription::Ring(settings.to_owned())),
+                false => Err(error(
+                    format!("'{settings}' cannot be the name of rings"),
+                    format!(
+                        "Give both ports the same, of 1 to {RING_NAME_BYTES_MAX} letters, digits and \
+                         underscores: ring:a,ring:a"
+                    ),
+                )),
             },
             _ if is_interface_name(given) => Ok(PortDescription::AfPacket(given.to_owned())),
             _ => Err(error(
@@ -157,6 +185,14 @@ fn parse_interface(kind: &str, text: &str) -> Result<PortDescription, (String, S
     }
 }
 
+/// The longest name of the rings between two ports, in bytes: DPDK's names have it in them.
+const RING_NAME_BYTES_MAX: usize = 12;
+
+fn is_ring_name(name: &str) -> bool {
+    let is_right = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (1..=RING_NAME_BYTES_MAX).contains(&name.len()) && name.chars().all(is_right)
+}
+
 /// What the kernel takes as a name.
 fn is_interface_name(name: &str) -> bool {
     let length_is_right = (1..=INTERFACE_NAME_BYTES_MAX).contains(&name.len());
@@ -180,6 +216,7 @@ impl fmt::Display for PortDescription {
             }
             PortDescription::Dummy => f.write_str("dummy"),
             PortDescription::Dpdk(device) => write!(f, "{device}"),
+            PortDescription::Ring(name) => write!(f, "ring:{name}"),
         }
     }
 }
@@ -190,7 +227,8 @@ impl fmt::Display for PortDescription {
 /// # Errors
 ///
 /// Names the port that could not be understood and what to write instead. An odd last memory
-/// port has no peer and so no link: settings there are refused.
+/// port has no peer and so no link: settings there are refused. Rings join two ports, no more and no
+/// fewer.
 pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
     let error = |problem: String, remedy: &str| {
         Err(PortError::Description {
@@ -218,6 +256,23 @@ pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
             "Name each interface once, and each device",
         );
     }
+    for (number, port) in ports.iter().enumerate() {
+        let Some(name) = port.ring() else { continue };
+        match ring_ends(&ports, name)[..] {
+            [_, _] => {}
+            [_] => {
+                let remedy = format!("Name two ports that they join: {port},{port}");
+                return error(format!("port {number} is alone on rings {name}"), &remedy);
+            }
+            [.., last] => {
+                return error(
+                    format!("port {last} is one too many on rings {name}, which join two"),
+                    "Give it and its peer a name of their own",
+                );
+            }
+            [] => unreachable!("the port itself is one"),
+        }
+    }
     let links = ports.iter().enumerate();
     let links = links.filter_map(|(number, port)| Some((number, port.link()?)));
     let links: Vec<_> = links.collect();
@@ -230,6 +285,13 @@ pub fn parse_ports(list: &str) -> Result<Vec<PortDescription>, PortError> {
         }
     }
     Ok(ports)
+}
+
+/// The ports that rings join.
+pub(crate) fn ring_ends(ports: &[PortDescription], name: &str) -> Vec<usize> {
+    let numbered = ports.iter().enumerate();
+    let ends = numbered.filter(|(_, port)| port.ring() == Some(name));
+    ends.map(|(number, _)| number).collect()
 }
 
 /// Two ports on one interface or device.
@@ -284,6 +346,16 @@ mod tests {
     }
 
     #[test]
+    fn rings_join_two_ports_wherever_they_stand() {
+        let ports = parse_ports("ring:a,memory,ring:b_2,ring:a,ring:b_2").expect("well formed");
+        assert_eq!(ring_ends(&ports, "a"), [0, 3]);
+        assert_eq!(ring_ends(&ports, "b_2"), [2, 4]);
+        assert_eq!(ports[4].to_string(), "ring:b_2");
+        assert_eq!(ports[4].to_string().parse(), Ok(ports[4].clone()));
+        assert!(ports.iter().all(PortDescription::is_joined));
+    }
+
+    #[test]
     fn errors_name_the_port_and_the_remedy() {
         let many = vec!["memory"; PORTS_MAX + 1].join(",");
         for (list, problem, remedy) in [
@@ -295,6 +367,12 @@ mod tests {
             ("isa:0000:03:00.0", "'isa'", "The kinds are: memory"),
             ("pci:03:00", "'03:00'", "pci:0000:03:00.0"),
             ("memory,vdev:", "'vdev:'", "vdev:net_null"),
+            ("ring:a,memory", "port 0 is alone", "ring:a,ring:a"),
+            ("ring:a,ring:b", "port 0 is alone", "ring:a,ring:a"),
+            ("ring:a,ring:a,memory,ring:a", "port 3 is one too", "own"),
+            ("ring:,ring:", "''", "ring:a,ring:a"),
+            ("ring:a-b,ring:a-b", "'a-b'", "letters"),
+            ("ring:thirteen_char,memory", "'thirteen_char'", "1 to 12"),
             (
                 "vdev:net_tap0,vdev:net_tap0,iface=x",
                 "ports 0 and 1",

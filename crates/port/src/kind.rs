@@ -12,7 +12,7 @@ use allosaur_netdev::interface::{InterfaceControl, LinkState};
 use crate::af_packet::{AfPacketPort, AfPacketRx, AfPacketTx};
 use crate::af_xdp::{AfXdpPort, AfXdpRx, AfXdpTx};
 use crate::buffers::{Buffers, Gauge};
-use crate::description::{DpdkDevice, PortDescription};
+use crate::description::{DpdkDevice, PortDescription, ring_ends};
 use crate::distribution::RxDistribution;
 use crate::dpdk::{DpdkControl, DpdkPort, DpdkRx, DpdkTx};
 use crate::memory::{self, FRAME_BYTES_MAX, LinkSettings, MemoryPort, MemoryRx, RingTx, SinkTx};
@@ -84,11 +84,12 @@ pub fn open(
 
 /// Opens the ports of a server in their order, with its own number of `queues` each. Memory ports
 /// are joined in pairs, the first with the second and so on, whatever stands between them; an odd
-/// last one is a sink.
+/// last one is a sink. Two ports of rings with one name are joined.
 ///
 /// # Errors
 ///
-/// Those of [`AfPacketPort::open`], [`AfXdpPort::open`] and [`DpdkPort::open`].
+/// Those of [`AfPacketPort::open`], [`AfXdpPort::open`], [`DpdkPort::open`] and
+/// [`DpdkPort::open_pair`].
 ///
 /// # Panics
 ///
@@ -105,6 +106,12 @@ pub fn open_each(
     let pci: Vec<String> = pci.filter_map(DpdkDevice::pci).collect();
     let mut ports = Vec::with_capacity(descriptions.len());
     let mut veths = Vec::new();
+    let mut rings = RingPorts {
+        descriptions,
+        queues,
+        pci: &pci,
+        waiting: Vec::new(),
+    };
     for (number, (description, &queues)) in descriptions.iter().zip(queues).enumerate() {
         ports.push(match description {
             PortDescription::Memory(_) => {
@@ -120,6 +127,7 @@ pub fn open_each(
                 on_hardware_queues(port)
             }
             PortDescription::Dpdk(device) => on_device(DpdkPort::open(device, &pci, queues)?),
+            PortDescription::Ring(name) => rings.open(number, name)?,
         });
     }
     for (one, other) in joined(&veths) {
@@ -128,6 +136,41 @@ pub fn open_each(
         }
     }
     Ok(ports)
+}
+
+/// Opens ports that DPDK's rings join, both when the first is asked for.
+struct RingPorts<'a> {
+    descriptions: &'a [PortDescription],
+    queues: &'a [QueueCounts],
+    pci: &'a [String],
+    /// Those that are open and were not asked for.
+    waiting: Vec<(usize, DpdkPort)>,
+}
+
+impl RingPorts<'_> {
+    fn open(&mut self, number: usize, name: &str) -> Result<AnyPort, PortError> {
+        let [one, other] = ring_ends(self.descriptions, name)[..] else {
+            return Err(PortError::Dpdk {
+                device: format!("ring:{name}"),
+                problem: "rings join two ports".to_owned(),
+                remedy: format!("Name two: ring:{name},ring:{name}"),
+            });
+        };
+        let is_other = |(waiting, _): &(usize, DpdkPort)| *waiting == number;
+        let port = match self.waiting.iter().position(is_other) {
+            Some(place) => self.waiting.swap_remove(place).1,
+            None => {
+                let queues = [self.queues[one], self.queues[other]];
+                let [first, second] = DpdkPort::open_pair(name, self.pci, queues)?;
+                self.waiting.push((other, second));
+                first
+            }
+        };
+        Ok(AnyPort {
+            peer: Some(one ^ other ^ number),
+            ..on_device(port)
+        })
+    }
 }
 
 /// A port by AF_XDP on a veth whose other end is in the same network namespace, and sends it frames that

@@ -39,12 +39,29 @@ impl DpdkPort {
         _pci: &[String],
         _queues: QueueCounts,
     ) -> Result<DpdkPort, PortError> {
-        Err(PortError::Dpdk {
-            device: description.to_string(),
-            problem: "this server was built without DPDK".to_owned(),
-            remedy: "Install libdpdk-dev 22.11 or newer, then build again: `make install` finds it"
-                .to_owned(),
-        })
+        Err(absent(description.to_string()))
+    }
+
+    /// Says the same.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn open_pair(
+        name: &str,
+        _pci: &[String],
+        _queues: [QueueCounts; 2],
+    ) -> Result<[DpdkPort; 2], PortError> {
+        Err(absent(format!("ring:{name}")))
+    }
+}
+
+fn absent(device: String) -> PortError {
+    PortError::Dpdk {
+        device,
+        problem: "this server was built without DPDK".to_owned(),
+        remedy: "Install libdpdk-dev 22.11 or newer, then build again: `make install` finds it"
+            .to_owned(),
     }
 }
 

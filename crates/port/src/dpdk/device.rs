@@ -1,24 +1,25 @@
 //! A device of DPDK's, from its description to its queues.
 
 use std::ffi::{CStr, CString};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use allosaur_netdev::claim::Claim;
 use allosaur_netdev::inventory;
 use allosaur_packet::link::ethernet;
 use allosaur_packet::offload::TxChecksumOffload;
 
-use super::eal::{Eal, Failure, check};
+use super::eal::{Eal, Failure, check, last_error};
 use super::ffi;
 use super::ffi::{ChecksumOffload, Limits};
 use super::leftover;
 use super::pool::Pool;
+use super::rings::{RING_MBUFS, RINGS_MAX, Rings};
 use crate::QueueCounts;
 use crate::description::DpdkDevice;
 use crate::memory::FRAME_BYTES_MAX;
 
 /// Frames that a queue of the device holds, where the device leaves the choice.
-pub(super) const DESCRIPTORS: u16 = 1024;
+const DESCRIPTORS: u16 = 1024;
 /// What drivers want of an mbuf to receive into, at least, however short the frames are.
 const RECEIVE_ROOM_BYTES_MIN: usize = 2048;
 /// The MTU of a device that wants no other.
@@ -33,6 +34,8 @@ pub(super) struct Device {
     /// What it took the longest frame from.
     pub(super) mtu: u16,
     pub(super) rx_queues: u16,
+    /// Threads that read them: by turns each has its queues, the first one the first.
+    pub(super) readers: u16,
     /// It shares out by flow what arrives: each of its queues may have a reader of its own.
     pub(super) shares_out: bool,
     hash_key_bytes: u16,
@@ -48,8 +51,18 @@ pub(super) struct Device {
     pub(super) is_ring: bool,
     /// What it fills with what arrives; `None` until it is set up.
     receive_pool: Option<Pool>,
+    /// What joins it with another device, if it is one of a pair.
+    pub(super) joint: Option<Joint>,
     /// Keeps other servers from a network card.
     _claim: Option<Claim>,
+}
+
+/// What joins a device with its peer.
+#[derive(Debug)]
+pub(super) struct Joint {
+    pub(super) rings: Arc<Rings>,
+    /// Each thread that sends to it has a ring of its own.
+    pub(super) is_by_tx_queue: bool,
 }
 
 impl Device {
@@ -73,6 +86,47 @@ impl Device {
         Ok(device)
     }
 
+    /// Makes two devices that are joined by rings, and starts them, each with as many queues.
+    pub(super) fn open_pair(
+        name: &str,
+        pci: &[String],
+        wanted: [QueueCounts; 2],
+    ) -> Result<[Device; 2], Failure> {
+        let tx_queues = wanted.map(|queues| queues.tx.min(RINGS_MAX));
+        let rings = Eal::start(pci).map(|_| Rings::new(tx_queues))?;
+        let rings = Arc::new(rings.ok_or_else(no_memory)?);
+        let open = |port: usize| -> Result<Device, Failure> {
+            let joint = Joint {
+                rings: Arc::clone(&rings),
+                is_by_tx_queue: wanted[1 - port].tx <= RINGS_MAX,
+            };
+            let mut device = Device::join(&Eal::start(pci)?, name, port, joint)?;
+            device.set_up(wanted[port])?;
+            Ok(device)
+        };
+        Ok([open(0)?, open(1)?])
+    }
+
+    /// Makes one device of a pair, 0 or 1.
+    fn join(eal: &Eal, name: &str, port: usize, joint: Joint) -> Result<Device, Failure> {
+        let own = CString::new(format!("{name}_{port}")).expect("descriptions have no zeros");
+        // As DPDK names it.
+        let name = CString::new(format!("net_ring_{name}_{port}")).expect("as above");
+        if eal.find(&name).is_some() {
+            return Err((
+                "another port of this process has rings of this name".to_owned(),
+                "Give them another name".to_owned(),
+            ));
+        }
+        if !joint.rings.make_device(port, &own) {
+            return Err(plain(last_error()));
+        }
+        let number = eal.find(&name).expect("DPDK names it so");
+        let mut device = Device::new(number, c"vdev".to_owned(), name);
+        device.joint = Some(joint);
+        Ok(device)
+    }
+
     fn add(eal: &Eal, description: &DpdkDevice) -> Result<Device, Failure> {
         let text = |text: &str| CString::new(text).expect("descriptions have no zeros");
         let name = free_name(eal, description);
@@ -91,12 +145,17 @@ impl Device {
             let _ = eal.remove(&bus, &name);
             return Err(not_found(description));
         };
-        Ok(Device {
+        Ok(Device::new(port, bus, name))
+    }
+
+    fn new(port: u16, bus: CString, name: CString) -> Device {
+        Device {
             port,
             bus,
             name,
             mtu: MTU_DEFAULT,
             rx_queues: 1,
+            readers: 1,
             shares_out: false,
             hash_key_bytes: 0,
             tx_queues: 1,
@@ -106,8 +165,9 @@ impl Device {
             cuts_tcp: false,
             is_ring: false,
             receive_pool: None,
+            joint: None,
             _claim: None,
-        })
+        }
     }
 
     fn set_up(&mut self, wanted: QueueCounts) -> Result<(), Failure> {
@@ -157,10 +217,16 @@ impl Device {
         self.shares_out = rx > 1 && limits.shares_out();
         self.rx_queues = match self.shares_out {
             true => rx.min(rx_most),
+            false if self.joint.is_some() => rx_most,
             // Drivers without hardware give all queues their part of what arrives, and what goes
             // into a ring comes out of the queue of the same number.
             false if self.bus.as_c_str() == c"vdev" => self.tx_queues.min(rx_most),
             false => 1,
+        };
+        self.readers = match &self.joint {
+            Some(joint) if joint.is_by_tx_queue => rx.clamp(1, self.rx_queues),
+            None if self.shares_out => self.rx_queues,
+            _ => 1,
         };
     }
 
@@ -204,9 +270,13 @@ impl Device {
         check(unsafe { ffi::allosaur_dpdk_descriptors(self.port, &mut rx, &mut tx) })
             .map_err(plain)?;
         // As many as the device holds and as the receiving thread has in its hands and its cache.
-        let mbufs = u32::from(rx) * u32::from(self.rx_queues) + 1023;
+        let mbufs = match self.is_ring {
+            false => u32::from(rx) * u32::from(self.rx_queues) + 1023,
+            // What was sent arrives: none is taken of these.
+            true => 511,
+        };
         let room = self.frame_bytes_max().max(RECEIVE_ROOM_BYTES_MIN);
-        let pool = Pool::new(mbufs, room, self.socket(), !self.is_ring);
+        let pool = Pool::new(mbufs, room, self.socket(), true);
         let pool = pool.ok_or_else(no_memory)?;
         let pointer = pool.as_ptr();
         self.receive_pool = Some(pool);
@@ -306,6 +376,16 @@ impl Device {
     /// The longest frame without a VLAN tag.
     pub(super) fn untagged_bytes_max(&self) -> usize {
         (usize::from(self.mtu) + ethernet::HEADER_BYTES).min(FRAME_BYTES_MAX)
+    }
+
+    /// Mbufs of the pool of a transmit queue: as many as the device holds, and as are on the way to it, at
+    /// hand, or being read.
+    pub(super) fn tx_mbufs(&self) -> u32 {
+        let held = match self.joint {
+            None => DESCRIPTORS.into(),
+            Some(_) => RING_MBUFS,
+        };
+        held + 1023
     }
 
     /// The NUMA node of the device, or -1.

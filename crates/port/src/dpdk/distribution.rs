@@ -9,6 +9,12 @@ use crate::distribution::RxDistribution;
 
 /// What a device that runs tells of itself.
 pub(super) fn of_device(device: &Device) -> RxDistribution {
+    if let Some(joint) = &device.joint {
+        return match joint.is_by_tx_queue {
+            true => RxDistribution::ByTxQueue,
+            false => RxDistribution::Unknown("several threads share a ring".to_owned()),
+        };
+    }
     if !device.shares_out {
         let why = "the driver does not share out by a hash what arrives";
         return RxDistribution::Unknown(why.to_owned());

@@ -37,6 +37,12 @@ pub(super) struct Mempool {
     _opaque: [u8; 0],
 }
 
+/// `struct rte_ring`, which only DPDK looks into.
+#[repr(C)]
+pub(super) struct Ring {
+    _opaque: [u8; 0],
+}
+
 /// `struct rte_eth_xstat_name`: a name, and zeros.
 pub(super) type CounterName = [u8; 64];
 
@@ -123,7 +129,23 @@ unsafe extern "C" {
     pub(super) fn rte_mempool_avail_count(pool: *const Mempool) -> c_uint;
     pub(super) fn rte_mempool_free(pool: *mut Mempool);
 
+    pub(super) fn rte_ring_free(ring: *mut Ring);
+    pub(super) fn rte_eth_from_rings(
+        name: *const c_char,
+        rx_queues: *const *mut Ring,
+        rx_count: c_uint,
+        tx_queues: *const *mut Ring,
+        tx_count: c_uint,
+        socket: c_uint,
+    ) -> c_int;
+
     pub(super) fn allosaur_dpdk_errno() -> c_int;
+    pub(super) fn allosaur_dpdk_ring(name: *const c_char, count: c_uint) -> *mut Ring;
+    pub(super) fn allosaur_dpdk_dequeue(
+        ring: *mut Ring,
+        mbufs: *mut *mut Mbuf,
+        count: c_uint,
+    ) -> c_uint;
     pub(super) fn allosaur_dpdk_limits(port: u16, limits: *mut Limits) -> c_int;
     pub(super) fn allosaur_dpdk_configure(
         port: u16,

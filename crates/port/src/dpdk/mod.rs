@@ -1,4 +1,5 @@
-//! Ports on DPDK's drivers: network cards on the PCI bus, and devices without hardware.
+//! Ports on DPDK's drivers: network cards on the PCI bus, devices without hardware, and pairs of these that
+//! rings join.
 //!
 //! Built only with the feature `dpdk`; `absent.rs` stands here without it.
 
@@ -9,6 +10,7 @@ mod ffi;
 mod leftover;
 mod pool;
 mod receive;
+mod rings;
 #[cfg(test)]
 mod tests;
 mod transmit;
@@ -20,6 +22,7 @@ use crate::description::DpdkDevice;
 use crate::distribution::RxDistribution;
 use crate::{Capabilities, PortError, QueueCounts};
 use device::Device;
+use eal::Failure;
 
 pub use receive::DpdkRx;
 pub use transmit::{DpdkTx, FRAMES_MAX};
@@ -68,11 +71,40 @@ impl DpdkPort {
             remedy,
         };
         let device = Device::open(description, pci, queues).map_err(refused)?;
+        DpdkPort::of(device, queues).map_err(refused)
+    }
+
+    /// Opens two devices of net_ring that are joined by rings: what the one sends the other receives,
+    /// without a copy. Each transmit queue of a port is a receive queue of the other, and its receive
+    /// queues are by turns those. Past 16 transmit queues threads share them, and there is one receive
+    /// queue. `pci` is as in [`open`](DpdkPort::open).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](DpdkPort::open); also when this process has rings of this name.
+    pub fn open_pair(
+        name: &str,
+        pci: &[String],
+        queues: [QueueCounts; 2],
+    ) -> Result<[DpdkPort; 2], PortError> {
+        let refused = |(problem, remedy)| PortError::Dpdk {
+            device: format!("ring:{name}"),
+            problem,
+            remedy,
+        };
+        let [one, other] = Device::open_pair(name, pci, queues).map_err(refused)?;
+        let one = DpdkPort::of(one, queues[0]).map_err(refused)?;
+        let other = DpdkPort::of(other, queues[1]).map_err(refused)?;
+        Ok([one, other])
+    }
+
+    /// The port on a device that runs.
+    fn of(device: Device, queues: QueueCounts) -> Result<DpdkPort, Failure> {
         let device = Arc::new(device);
         let tx = (0..queues.tx).map(|thread| DpdkTx::new(Arc::clone(&device), thread));
         let tx: Option<Vec<DpdkTx>> = tx.collect();
         Ok(DpdkPort {
-            tx: tx.ok_or_else(|| refused(device::no_memory()))?,
+            tx: tx.ok_or_else(device::no_memory)?,
             rx: DpdkRx::all(&device),
             distribution: distribution::of_device(&device),
             mac: device.mac(),

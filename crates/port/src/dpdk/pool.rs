@@ -86,6 +86,11 @@ impl Pool {
         self.is_private && count() == self.mbufs
     }
 
+    /// Nobody but the thread that has it will bring mbufs back from now on.
+    pub(super) fn make_private(&mut self) {
+        self.is_private = true;
+    }
+
     /// Writes a frame into every mbuf of a pool that was never used, or that
     /// [is whole](Pool::is_whole), and the checksums that are left to the device.
     ///

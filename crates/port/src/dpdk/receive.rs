@@ -1,6 +1,5 @@
 //! The receive queue of a DPDK port.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use allosaur_packet::shared_payload::SplitFrame;
@@ -31,8 +30,8 @@ pub struct DpdkRx {
     lost_packets: u64,
     statistics_at_ns: u64,
     polled_at_ns: u64,
-    /// Those of the device that are read here.
-    queues: Range<u16>,
+    /// Which reader of the device it is.
+    reader: u16,
     device: Arc<Device>,
 }
 
@@ -40,17 +39,14 @@ pub struct DpdkRx {
 unsafe impl Send for DpdkRx {}
 
 impl DpdkRx {
-    /// Those of a device that runs: one for each queue that has its own flows, or one for all.
+    /// Those of a device that runs: one for each of its readers.
     pub(super) fn all(device: &Arc<Device>) -> Vec<DpdkRx> {
-        let queues = 0..device.rx_queues;
-        match device.shares_out {
-            true => queues.map(|queue| DpdkRx::new(Arc::clone(device), queue..queue + 1)),
-            false => return vec![DpdkRx::new(Arc::clone(device), queues)],
-        }
-        .collect()
+        let readers = 0..device.readers;
+        let all = readers.map(|reader| DpdkRx::new(Arc::clone(device), reader));
+        all.collect()
     }
 
-    fn new(device: Arc<Device>, queues: Range<u16>) -> DpdkRx {
+    fn new(device: Arc<Device>, reader: u16) -> DpdkRx {
         DpdkRx {
             mbufs: Box::new([std::ptr::null_mut(); BURST]),
             whole: vec![0; FRAME_BYTES_MAX],
@@ -58,7 +54,7 @@ impl DpdkRx {
             lost_packets: 0,
             statistics_at_ns: 0,
             polled_at_ns: 0,
-            queues,
+            reader,
             device,
         }
     }
@@ -77,7 +73,7 @@ impl DpdkRx {
     fn ask_for_losses(&mut self, now_ns: u64) {
         if now_ns >= self.statistics_at_ns {
             self.statistics_at_ns = now_ns + STATISTICS_NS;
-            let by_device = match self.queues.start {
+            let by_device = match self.reader {
                 0 => self.device.lost_packets(),
                 _ => 0,
             };
@@ -170,7 +166,8 @@ impl RxQueue for DpdkRx {
             taken += frames.len();
         };
         let mut left = budget;
-        for queue in self.queues.clone() {
+        let queues = self.reader..self.device.rx_queues;
+        for queue in queues.step_by(self.device.readers.into()) {
             while left > 0 {
                 let most = left.min(BURST);
                 let count = self.receive_burst(queue, most, &mut hand_over);

@@ -10,6 +10,7 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+#include <rte_ring.h>
 
 /* ffi.rs reads and writes these fields in place. */
 _Static_assert(offsetof(struct rte_mbuf, buf_addr) == 0, "see Mbuf in ffi.rs");
@@ -222,6 +223,17 @@ uint16_t allosaur_dpdk_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf *
 uint16_t allosaur_dpdk_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
 {
 	return rte_eth_rx_burst(port, queue, mbufs, count);
+}
+
+/* A ring with one producer and one consumer, on any NUMA node. */
+struct rte_ring *allosaur_dpdk_ring(const char *name, unsigned int count)
+{
+	return rte_ring_create(name, count, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+}
+
+unsigned int allosaur_dpdk_dequeue(struct rte_ring *ring, struct rte_mbuf **mbufs, unsigned int count)
+{
+	return rte_ring_dequeue_burst(ring, (void **)mbufs, count, NULL);
 }
 
 /* Mbufs as they were freed: what was stamped is still there. All or none (then not 0). */

@@ -29,6 +29,15 @@ fn device(text: &str) -> DpdkDevice {
     }
 }
 
+fn open_pair(name: &str, tx: [usize; 2], rx: usize) -> [DpdkPort; 2] {
+    let queues = tx.map(|tx| QueueCounts {
+        tx,
+        rx,
+        ..QueueCounts::ONE
+    });
+    DpdkPort::open_pair(name, &[], queues).expect("rings need no hardware")
+}
+
 /// The bytes of a frame that is like no other of another number.
 fn frame(number: usize, len: usize) -> Vec<u8> {
     (0..len)
@@ -259,6 +268,96 @@ fn threads_share_the_queues_of_a_device_that_has_too_few() {
         let of = found.iter().filter(|bytes| **bytes == frame(number, 64));
         assert_eq!(of.count(), 20, "frames of thread {number}");
     }
+}
+
+#[test]
+fn what_one_end_of_rings_sends_the_other_receives() {
+    let mut ends = open_pair("both_ways", [2, 3], 1);
+    let longest = ends[0].capabilities().frame_bytes_max;
+    assert_eq!(longest, ends[1].capabilities().frame_bytes_max);
+    for (from, queue) in [(0, 0), (1, 2), (0, 1), (1, 0), (1, 1)] {
+        let lengths = (14..150).chain([1514, longest]);
+        let frames: Vec<_> = lengths.map(|len| frame(len + queue, len)).collect();
+        let tx = &mut ends[from].tx[queue];
+        assert!(frames.iter().all(|bytes| send(tx, bytes)));
+        tx.flush();
+        assert_eq!(received(&mut ends[from].rx[0]), Vec::<Vec<u8>>::new());
+        assert!(received(&mut ends[1 - from].rx[0]) == frames);
+    }
+}
+
+#[test]
+fn frames_on_rings_stay_on_the_queue_of_their_number() {
+    // Two threads that send and one more, as with flows; two receive queues.
+    let mut ends = open_pair("queues", [3, 3], 2);
+    for end in &ends {
+        assert_eq!(end.rx.len(), 2);
+        assert!(matches!(end.distribution, RxDistribution::ByTxQueue));
+    }
+    for queue in 0..3 {
+        assert!(send(&mut ends[0].tx[queue], &frame(queue, 60)));
+        ends[0].tx[queue].flush();
+        assert_eq!(received(&mut ends[1].rx[queue % 2]), [frame(queue, 60)]);
+    }
+    // More threads than rings share them, and nobody knows which ring is whose.
+    let mut ends = open_pair("many", [1, 17], 2);
+    assert!(matches!(ends[0].distribution, RxDistribution::Unknown(_)));
+    assert!(matches!(ends[1].distribution, RxDistribution::ByTxQueue));
+    assert_eq!((ends[0].rx.len(), ends[1].rx.len()), (1, 1));
+    for (number, tx) in ends[1].tx.iter_mut().enumerate() {
+        assert!(send(tx, &frame(number, 60)));
+        tx.flush();
+    }
+    assert_eq!(received(&mut ends[0].rx[0]).len(), 17);
+}
+
+#[test]
+fn a_full_ring_has_no_room_and_loses_nothing() {
+    let [mut near, mut far] = open_pair("full", [1, 1], 1);
+    for round in 0..3 {
+        let mut sent = 0;
+        while send(&mut near.tx[0], &frame(sent, 60)) {
+            sent += 1;
+            assert!(sent < 100_000, "a ring is full some day");
+        }
+        assert!(!near.tx[0].has_room(0, 60) && near.tx[0].has_unsent());
+        assert!(sent >= 2048, "{sent} in round {round}");
+        let mut arrived = received(&mut far.rx[0]);
+        near.tx[0].flush();
+        assert!(!near.tx[0].has_unsent());
+        arrived.extend(received(&mut far.rx[0]));
+        let expected: Vec<_> = (0..sent).map(|number| frame(number, 60)).collect();
+        assert!(arrived == expected);
+    }
+}
+
+#[test]
+fn rings_that_are_not_empty_give_all_memory_back() {
+    // What is in the rings, and registered frames too; more often than DPDK has memory for.
+    for round in 0..30 {
+        let mut ends = open_pair("again", [2, 2], 1);
+        let id = ends[0].tx[0].register(&frame(round, 9000));
+        let id = id.expect("there is room");
+        assert_eq!(ends[0].tx[0].repeat(0, id, 500), 500);
+        assert!(send(&mut ends[1].tx[1], &frame(round, 60)));
+        ends.iter_mut()
+            .flat_map(|end| &mut end.tx)
+            .for_each(TxQueue::flush);
+        assert_eq!(ends[1].rx[0].receive(0, 40, |_, _| {}), 40);
+    }
+}
+
+#[test]
+fn two_pairs_of_one_name_are_refused() {
+    let first = open_pair("twice", [1, 1], 1);
+    let second = DpdkPort::open_pair("twice", &[], [QueueCounts::ONE; 2]);
+    let error = second.expect_err("the name is taken").to_string();
+    assert!(
+        error.contains("'ring:twice'") && error.contains("another name"),
+        "{error}"
+    );
+    drop(first);
+    open_pair("twice", [1, 1], 1);
 }
 
 #[test]

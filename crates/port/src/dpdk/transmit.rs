@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use allosaur_packet::offload::TxChecksumOffload;
 
-use super::device::{DESCRIPTORS, Device};
+use super::device::Device;
 use super::eal;
 use super::ffi;
 use super::ffi::{ChecksumOffload, HEADROOM_BYTES, Mbuf};
@@ -22,8 +22,6 @@ const BURST: usize = 64;
 const WRITTEN_BURST: usize = 32;
 /// Mbufs that are taken out of a pool at once to be written.
 const FILL: usize = 16;
-/// Mbufs of a pool: as many as the device holds, and as are on the way to it or at hand.
-const POOL_MBUFS: u32 = DESCRIPTORS as u32 + 1023;
 /// Frames of a queue that have a pool of their own; the engine writes the others each time. A pool
 /// takes 2 MiB and its frames; making one takes about a millisecond.
 pub const FRAMES_MAX: usize = 8;
@@ -97,16 +95,21 @@ impl DpdkTx {
     pub(super) fn new(device: Arc<Device>, thread: usize) -> Option<DpdkTx> {
         let frame_bytes_max = device.frame_bytes_max();
         let is_private = !device.is_ring;
-        let mut pool = Pool::new(POOL_MBUFS, frame_bytes_max, device.socket(), is_private)?;
+        let (mbufs, socket) = (device.tx_mbufs(), device.socket());
+        let mut pool = Pool::new(mbufs, frame_bytes_max, socket, is_private)?;
         // From now on only the length and the bytes of an mbuf change.
         pool.stamp(&[], None);
+        let pool = Arc::new(pool);
+        if let Some(joint) = &device.joint {
+            joint.rings.keep(Arc::clone(&pool));
+        }
         Some(DpdkTx {
             pending: Box::new([std::ptr::null_mut(); BURST]),
             pending_mbufs: 0,
             empty: MbufCache::new(),
             frame_bytes_max,
             queue: device.tx_queue(thread),
-            pool: Arc::new(pool),
+            pool,
             frames: Vec::new(),
             device,
         })
@@ -215,7 +218,7 @@ impl DpdkTx {
             None if self.frames.len() == FRAMES_MAX => return None,
             None => {
                 let (socket, is_private) = (self.device.socket(), !self.device.is_ring);
-                let pool = Pool::new(POOL_MBUFS, frame.len(), socket, is_private)?;
+                let pool = Pool::new(self.device.tx_mbufs(), frame.len(), socket, is_private)?;
                 self.frames.push(Registered {
                     pool,
                     cache: MbufCache::new(),
@@ -330,5 +333,9 @@ impl Drop for DpdkTx {
         pool::free(&mut self.pending[..self.pending_mbufs]);
         self.empty.clear();
         self.frames.iter_mut().for_each(|f| f.cache.clear());
+        if let Some(joint) = &self.device.joint {
+            let pools = self.frames.drain(..).map(|frame| Arc::new(frame.pool));
+            pools.for_each(|pool| joint.rings.keep(pool));
+        }
     }
 }

@@ -46,10 +46,16 @@ pub fn check_exists(name: &str) -> Result<(), String> {
 /// As [`ours`].
 pub fn trex(name: &str) -> Result<PortDescription, String> {
     let is_ours = |kind: &str| name == kind || name.starts_with(&format!("{kind}:"));
-    if ["memory", "dummy", "af_packet", "af_xdp", "pci", "vdev"]
-        .iter()
-        .any(|kind| is_ours(kind))
-    {
+    let kinds = [
+        "memory",
+        "dummy",
+        "af_packet",
+        "af_xdp",
+        "pci",
+        "vdev",
+        "ring",
+    ];
+    if kinds.iter().any(|kind| is_ours(kind)) {
         return ours(name);
     }
     if let Some(device) = name.strip_prefix("--vdev=") {
@@ -74,6 +80,9 @@ fn later(name: &str) -> Option<&'static str> {
     match kind {
         _ if dpdk::IS_BUILT => None,
         "vdev" => Some("DPDK's virtual devices, which this server was built without"),
+        "ring" if name.contains(':') => {
+            Some("rings of DPDK's, which this server was built without")
+        }
         _ if kind == "pci" || is_pci_address(name) => {
             Some("PCI devices need DPDK, which this server was built without")
         }
@@ -117,6 +126,7 @@ mod tests {
             ("0000:03:00.1", "pci:0000:03:00.1"),
             ("pci:0000:03:00.0", "pci:0000:03:00.0"),
             ("vdev:net_null0", "vdev:net_null0"),
+            ("ring:a", "ring:a"),
         ] {
             for read in [ours, trex] {
                 match read(name) {

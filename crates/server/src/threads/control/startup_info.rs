@@ -49,7 +49,8 @@ pub(super) fn control_config(
             },
             PortDescription::AfPacket(_)
             | PortDescription::AfXdp(..)
-            | PortDescription::Dpdk(_) => LinkOwner::System,
+            | PortDescription::Dpdk(_)
+            | PortDescription::Ring(_) => LinkOwner::System,
         },
         hw_mac: mac(number),
         destination_mac: mac(peer(ports, number)),

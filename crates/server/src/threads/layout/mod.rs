@@ -255,8 +255,8 @@ fn threads_of(group: &Group) -> impl Iterator<Item = DataCore> + '_ {
     })
 }
 
-/// How many queues of each port data threads read with flows: one each, if it can have so many. Ports in
-/// memory have one for each thread that sends to them, so flows stay where they began, if all have as
+/// How many queues of each port data threads read with flows: one each, if it can have so many. Ports that
+/// are joined have one for each thread that sends to them, so flows stay where they began, if all have as
 /// many threads.
 fn flow_queues(settings: &Settings, data: &[DataCore]) -> Vec<usize> {
     let threads = |port: &usize| {
@@ -264,15 +264,12 @@ fn flow_queues(settings: &Settings, data: &[DataCore]) -> Vec<usize> {
             .filter(|thread| thread.ports.contains(port))
             .count()
     };
-    let is_in_memory = |port: &usize| settings.ports[*port].description.link().is_some();
+    let is_joined = |port: &usize| settings.ports[*port].description.is_joined();
     let ports = 0..settings.ports.len();
-    let in_memory = ports
-        .clone()
-        .filter(is_in_memory)
-        .map(|port| threads(&port));
-    let mut counts: Vec<usize> = in_memory.collect();
+    let joined = ports.clone().filter(is_joined);
+    let mut counts: Vec<usize> = joined.map(|port| threads(&port)).collect();
     counts.dedup();
-    let queues = |port| match is_in_memory(&port) && counts.len() != 1 {
+    let queues = |port| match is_joined(&port) && counts.len() != 1 {
         true => 1,
         false => threads(&port).max(1),
     };
