@@ -24,6 +24,7 @@ impl<'a> SharedPayload<'a> {
     /// # Panics
     ///
     /// When it reaches beyond what it is a slice of.
+    #[inline]
     #[must_use]
     pub fn slice(&self) -> &'a [u8] {
         &self.bytes[self.offset..][..self.len]

@@ -144,7 +144,7 @@ struct RingPorts<'a> {
     queues: &'a [QueueCounts],
     pci: &'a [String],
     /// Those that are open and were not asked for.
-    waiting: Vec<(usize, DpdkPort)>,
+    waiting: Vec<(usize, AnyPort)>,
 }
 
 impl RingPorts<'_> {
@@ -156,19 +156,20 @@ impl RingPorts<'_> {
                 remedy: format!("Name two: ring:{name},ring:{name}"),
             });
         };
-        let is_other = |(waiting, _): &(usize, DpdkPort)| *waiting == number;
+        let is_other = |(waiting, _): &(usize, AnyPort)| *waiting == number;
         let port = match self.waiting.iter().position(is_other) {
             Some(place) => self.waiting.swap_remove(place).1,
             None => {
                 let queues = [self.queues[one], self.queues[other]];
-                let [first, second] = DpdkPort::open_pair(name, self.pci, queues)?;
+                let ends = DpdkPort::open_pair(name, self.pci, queues)?;
+                let [first, second] = ends.map(on_device);
                 self.waiting.push((other, second));
                 first
             }
         };
         Ok(AnyPort {
             peer: Some(one ^ other ^ number),
-            ..on_device(port)
+            ..port
         })
     }
 }

@@ -51,16 +51,18 @@ pub(super) struct Device {
     pub(super) is_ring: bool,
     /// What it fills with what arrives; `None` until it is set up.
     receive_pool: Option<Pool>,
-    /// What joins it with another device, if it is one of a pair.
-    pub(super) joint: Option<Joint>,
+    /// Where rings join it with another device, if they do.
+    pub(super) ring_end: Option<RingEnd>,
     /// Keeps other servers from a network card.
     _claim: Option<Claim>,
 }
 
-/// What joins a device with its peer.
+/// Where rings join a device with its peer.
 #[derive(Debug)]
-pub(super) struct Joint {
+pub(super) struct RingEnd {
     pub(super) rings: Arc<Rings>,
+    /// Which of the two it is, 0 or 1.
+    pub(super) port: usize,
     /// Each thread that sends to it has a ring of its own.
     pub(super) is_by_tx_queue: bool,
 }
@@ -96,19 +98,21 @@ impl Device {
         let rings = Eal::start(pci).map(|_| Rings::new(tx_queues))?;
         let rings = Arc::new(rings.ok_or_else(no_memory)?);
         let open = |port: usize| -> Result<Device, Failure> {
-            let joint = Joint {
+            let end = RingEnd {
                 rings: Arc::clone(&rings),
+                port,
                 is_by_tx_queue: wanted[1 - port].tx <= RINGS_MAX,
             };
-            let mut device = Device::join(&Eal::start(pci)?, name, port, joint)?;
+            let mut device = Device::join(&Eal::start(pci)?, name, end)?;
             device.set_up(wanted[port])?;
             Ok(device)
         };
         Ok([open(0)?, open(1)?])
     }
 
-    /// Makes one device of a pair, 0 or 1.
-    fn join(eal: &Eal, name: &str, port: usize, joint: Joint) -> Result<Device, Failure> {
+    /// Makes one device of a pair.
+    fn join(eal: &Eal, name: &str, end: RingEnd) -> Result<Device, Failure> {
+        let port = end.port;
         let own = CString::new(format!("{name}_{port}")).expect("descriptions have no zeros");
         // As DPDK names it.
         let name = CString::new(format!("net_ring_{name}_{port}")).expect("as above");
@@ -118,12 +122,12 @@ impl Device {
                 "Give them another name".to_owned(),
             ));
         }
-        if !joint.rings.make_device(port, &own) {
+        if !end.rings.make_device(port, &own) {
             return Err(plain(last_error()));
         }
         let number = eal.find(&name).expect("DPDK names it so");
         let mut device = Device::new(number, c"vdev".to_owned(), name);
-        device.joint = Some(joint);
+        device.ring_end = Some(end);
         Ok(device)
     }
 
@@ -165,7 +169,7 @@ impl Device {
             cuts_tcp: false,
             is_ring: false,
             receive_pool: None,
-            joint: None,
+            ring_end: None,
             _claim: None,
         }
     }
@@ -217,14 +221,14 @@ impl Device {
         self.shares_out = rx > 1 && limits.shares_out();
         self.rx_queues = match self.shares_out {
             true => rx.min(rx_most),
-            false if self.joint.is_some() => rx_most,
+            false if self.ring_end.is_some() => rx_most,
             // Drivers without hardware give all queues their part of what arrives, and what goes
             // into a ring comes out of the queue of the same number.
             false if self.bus.as_c_str() == c"vdev" => self.tx_queues.min(rx_most),
             false => 1,
         };
-        self.readers = match &self.joint {
-            Some(joint) if joint.is_by_tx_queue => rx.clamp(1, self.rx_queues),
+        self.readers = match &self.ring_end {
+            Some(end) if end.is_by_tx_queue => rx.clamp(1, self.rx_queues),
             None if self.shares_out => self.rx_queues,
             _ => 1,
         };
@@ -335,6 +339,11 @@ impl Device {
         (fits && self.tx_checksums & needed == needed).then_some(offload)
     }
 
+    /// Whether several threads send by one queue.
+    pub(super) fn has_shared_queues(&self) -> bool {
+        !self.tx_locks.is_empty()
+    }
+
     /// The transmit queue of the thread of this number.
     pub(super) fn tx_queue(&self, thread: usize) -> u16 {
         (thread % usize::from(self.tx_queues)) as u16
@@ -381,7 +390,7 @@ impl Device {
     /// Mbufs of the pool of a transmit queue: as many as the device holds, and as are on the way to it, at
     /// hand, or being read.
     pub(super) fn tx_mbufs(&self) -> u32 {
-        let held = match self.joint {
+        let held = match self.ring_end {
             None => DESCRIPTORS.into(),
             Some(_) => RING_MBUFS,
         };

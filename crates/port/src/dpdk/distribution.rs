@@ -9,8 +9,8 @@ use crate::distribution::RxDistribution;
 
 /// What a device that runs tells of itself.
 pub(super) fn of_device(device: &Device) -> RxDistribution {
-    if let Some(joint) = &device.joint {
-        return match joint.is_by_tx_queue {
+    if let Some(end) = &device.ring_end {
+        return match end.is_by_tx_queue {
             true => RxDistribution::ByTxQueue,
             false => RxDistribution::Unknown("several threads share a ring".to_owned()),
         };

@@ -5,6 +5,12 @@ use std::ffi::{c_char, c_int, c_uint};
 /// Bytes in front of a frame in its mbuf.
 pub(super) const HEADROOM_BYTES: usize = 128;
 
+/// Bytes of an mbuf; the private area of its pool follows.
+pub(super) const MBUF_BYTES: usize = 128;
+
+/// What a mbuf is marked with that goes back to no pool: who sent it uses it again.
+pub(super) const KEPT_BY_SENDER: u32 = 1;
+
 /// The beginning of `struct rte_mbuf`.
 #[repr(C)]
 pub(super) struct Mbuf {
@@ -18,6 +24,9 @@ pub(super) struct Mbuf {
     _packet_type: u32,
     pub(super) pkt_len: u32,
     pub(super) data_len: u16,
+    _vlan_tci: u16,
+    /// For whom the frame is of.
+    pub(super) user: u32,
 }
 
 const _: () = {
@@ -26,6 +35,7 @@ const _: () = {
     assert!(offset_of!(Mbuf, nb_segs) == 20);
     assert!(offset_of!(Mbuf, pkt_len) == 36);
     assert!(offset_of!(Mbuf, data_len) == 40);
+    assert!(offset_of!(Mbuf, user) == 44);
 };
 
 /// Entries of the longest table of a hash that the shim asks for.
@@ -141,6 +151,9 @@ unsafe extern "C" {
 
     pub(super) fn allosaur_dpdk_errno() -> c_int;
     pub(super) fn allosaur_dpdk_ring(name: *const c_char, count: c_uint) -> *mut Ring;
+    pub(super) fn allosaur_dpdk_ring_free(ring: *const Ring) -> c_uint;
+    pub(super) fn allosaur_dpdk_put(mbufs: *mut *mut Mbuf, count: c_uint);
+    pub(super) fn allosaur_dpdk_stamp_pairs(pool: *mut Mempool);
     pub(super) fn allosaur_dpdk_dequeue(
         ring: *mut Ring,
         mbufs: *mut *mut Mbuf,
@@ -188,6 +201,12 @@ unsafe extern "C" {
         count: u16,
     ) -> u16;
     pub(super) fn allosaur_dpdk_rx_burst(
+        port: u16,
+        queue: u16,
+        mbufs: *mut *mut Mbuf,
+        count: u16,
+    ) -> u16;
+    pub(super) fn allosaur_dpdk_rx_ring_burst(
         port: u16,
         queue: u16,
         mbufs: *mut *mut Mbuf,

@@ -8,9 +8,11 @@ mod distribution;
 mod eal;
 mod ffi;
 mod leftover;
+mod payloads;
 mod pool;
 mod receive;
 mod rings;
+mod short;
 #[cfg(test)]
 mod tests;
 mod transmit;

@@ -9,11 +9,13 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ffi;
-use super::ffi::{ChecksumOffload, HEADROOM_BYTES, Mbuf, Mempool};
+use super::ffi::{ChecksumOffload, HEADROOM_BYTES, KEPT_BY_SENDER, MBUF_BYTES, Mbuf, Mempool};
 use crate::buffers::{BufferSpace, Gauge};
 
 /// Mbufs that a thread keeps at hand, of each pool. DPDK allows 512.
 const CACHE_MBUFS: u32 = 256;
+/// Mbufs that are taken out of a pool at once to be written.
+const FILL: usize = 16;
 
 /// A pool. Mbufs may come back from any thread.
 #[derive(Debug)]
@@ -41,20 +43,25 @@ impl Pool {
         socket: i32,
         is_private: bool,
     ) -> Option<Pool> {
-        // DPDK wants a name that no other pool of the process has.
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let name = format!("allosaur{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let name = CString::new(name).expect("letters and digits");
-        let room = u16::try_from(HEADROOM_BYTES + frame_bytes_max).ok()?;
-        // SAFETY: DPDK was started before there was a device to make pools for; the name ends with
-        // a zero and is copied.
-        let pool = unsafe {
-            ffi::rte_pktmbuf_pool_create(name.as_ptr(), mbufs, CACHE_MBUFS, 0, room, socket)
-        };
+        let pool = create(mbufs, 0, frame_bytes_max, socket)?;
         Some(Pool {
-            pool: NonNull::new(pool)?,
+            pool,
             mbufs,
             is_private,
+            frame_bytes_max,
+        })
+    }
+
+    /// A pool of mbufs for frames of up to `frame_bytes_max` bytes, each of which has another behind it that
+    /// refers to bytes elsewhere. Who sends keeps them, see `short`.
+    pub(super) fn of_pairs(mbufs: u32, frame_bytes_max: usize, socket: i32) -> Option<Pool> {
+        let pool = create(mbufs, MBUF_BYTES as u16, frame_bytes_max, socket)?;
+        // SAFETY: all mbufs are in the pool, and each has a private area that holds another.
+        unsafe { ffi::allosaur_dpdk_stamp_pairs(pool.as_ptr()) };
+        Some(Pool {
+            pool,
+            mbufs,
+            is_private: false,
             frame_bytes_max,
         })
     }
@@ -120,6 +127,27 @@ impl Pool {
     }
 }
 
+/// A pool of DPDK's, with so many bytes of its user's behind each mbuf.
+fn create(
+    mbufs: u32,
+    private_bytes: u16,
+    frame_bytes_max: usize,
+    socket: i32,
+) -> Option<NonNull<Mempool>> {
+    // DPDK wants a name that no other pool of the process has.
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = format!("allosaur{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let name = CString::new(name).expect("letters and digits");
+    let room = u16::try_from(HEADROOM_BYTES + frame_bytes_max).ok()?;
+    // As DPDK allows.
+    let cache = CACHE_MBUFS.min(mbufs * 2 / 3);
+    // SAFETY: DPDK was started before there was a device to make pools for; the name ends with
+    // a zero and is copied.
+    NonNull::new(unsafe {
+        ffi::rte_pktmbuf_pool_create(name.as_ptr(), mbufs, cache, private_bytes, room, socket)
+    })
+}
+
 impl Gauge for Pool {
     /// How many of its mbufs are free, and how many there are; each holds any frame of the port. While
     /// threads take some and bring them back, the count may be off by those.
@@ -142,8 +170,71 @@ impl Drop for Pool {
     }
 }
 
+/// Mbufs of one pool that were taken out of it and not used yet.
+#[derive(Debug)]
+pub(super) struct MbufCache {
+    /// The first `count`.
+    mbufs: [*mut Mbuf; FILL],
+    count: usize,
+}
+
+impl MbufCache {
+    pub(super) fn new() -> MbufCache {
+        MbufCache {
+            mbufs: [std::ptr::null_mut(); FILL],
+            count: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<*mut Mbuf> {
+        self.count = self.count.checked_sub(1)?;
+        Some(self.mbufs[self.count])
+    }
+
+    /// Takes what `pool` has, up to a burst. Only an empty hand is filled.
+    pub(super) fn fill(&mut self, pool: &Pool) {
+        self.count = pool.take(&mut self.mbufs[..]);
+    }
+
+    /// Gives all back.
+    pub(super) fn clear(&mut self) {
+        put(&mut self.mbufs[..self.count]);
+        self.count = 0;
+    }
+}
+
 /// Gives mbufs back to the pools that they are from.
 pub(super) fn free(mbufs: &mut [*mut Mbuf]) {
     // SAFETY: callers own these mbufs, and forget them with this call.
     unsafe { ffi::rte_pktmbuf_free_bulk(mbufs.as_mut_ptr(), mbufs.len() as u32) };
+}
+
+/// Gives mbufs back to their pools as they are: those that were not sent, or that rings passed on.
+pub(super) fn put(mbufs: &mut [*mut Mbuf]) {
+    // SAFETY: as above. Nobody else holds one, since rings pass mbufs on as they are.
+    unsafe { ffi::allosaur_dpdk_put(mbufs.as_mut_ptr(), mbufs.len() as u32) };
+}
+
+/// The same of what came out of a ring, but for those that their sender keeps. Returns how many these are.
+pub(super) fn put_received(mbufs: &mut [*mut Mbuf]) -> u64 {
+    let mut others = 0;
+    for place in 0..mbufs.len() {
+        let mbuf = mbufs[place];
+        // SAFETY: the mbuf came out of a ring, and its sender writes it only when it was counted.
+        if unsafe { (*mbuf).user } != KEPT_BY_SENDER {
+            mbufs[others] = mbuf;
+            others += 1;
+        }
+    }
+    let kept = mbufs.len() - others;
+    if others > 0 {
+        put(&mut mbufs[..others]);
+    }
+    kept as u64
 }

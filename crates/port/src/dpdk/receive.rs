@@ -9,6 +9,7 @@ use super::eal;
 use super::ffi;
 use super::ffi::Mbuf;
 use super::pool;
+use super::short::second_of;
 use crate::RxQueue;
 use crate::memory::FRAME_BYTES_MAX;
 
@@ -26,12 +27,16 @@ pub struct DpdkRx {
     mbufs: Box<[*mut Mbuf; BURST]>,
     /// Where a frame that lies in several mbufs is put together.
     whole: Vec<u8>,
+    /// The same of frames whose payload is apart, for who wants them whole.
+    scratch: Vec<u8>,
     lost_here: u64,
     lost_packets: u64,
     statistics_at_ns: u64,
     polled_at_ns: u64,
     /// Which reader of the device it is.
     reader: u16,
+    /// Which of its queues is read first: they take turns.
+    first: u16,
     device: Arc<Device>,
 }
 
@@ -50,11 +55,13 @@ impl DpdkRx {
         DpdkRx {
             mbufs: Box::new([std::ptr::null_mut(); BURST]),
             whole: vec![0; FRAME_BYTES_MAX],
+            scratch: Vec::new(),
             lost_here: 0,
             lost_packets: 0,
             statistics_at_ns: 0,
             polled_at_ns: 0,
             reader,
+            first: 0,
             device,
         }
     }
@@ -70,6 +77,17 @@ impl DpdkRx {
         self.polled_at_ns + ALONE_NS_MAX
     }
 
+    /// Its queues, each time from another one on, so that one that is always full holds up no other.
+    #[inline]
+    fn turns(&mut self) -> impl Iterator<Item = u16> + use<> {
+        let (reader, readers) = (self.reader, self.device.readers);
+        let count = (self.device.rx_queues - reader).div_ceil(readers);
+        let first = self.first;
+        self.first = if first + 1 < count { first + 1 } else { 0 };
+        let turns = (first..count).chain(0..first);
+        turns.map(move |turn| reader + turn * readers)
+    }
+
     fn ask_for_losses(&mut self, now_ns: u64) {
         if now_ns >= self.statistics_at_ns {
             self.statistics_at_ns = now_ns + STATISTICS_NS;
@@ -82,19 +100,25 @@ impl DpdkRx {
         }
     }
 
-    /// Hands a burst of one queue to `each`, in one piece but where a frame lies in several mbufs.
-    /// Returns how many mbufs there were.
+    /// Hands a burst of one queue to `each`, as far as frames lie in one mbuf each, or in two between ends
+    /// of rings. Returns how many frames there were.
     fn receive_burst(
         &mut self,
         queue: u16,
         most: usize,
         each: &mut impl FnMut(&[SplitFrame<'_>]),
     ) -> usize {
+        let is_ring_end = self.device.ring_end.is_some();
         let first = self.mbufs.as_mut_ptr();
         let most = most.min(BURST) as u16;
         // SAFETY: the device runs and has this queue, which only this thread uses; there is room
         // for as many pointers.
-        let count = unsafe { ffi::allosaur_dpdk_rx_burst(self.device.port, queue, first, most) };
+        let count = unsafe {
+            match is_ring_end {
+                false => ffi::allosaur_dpdk_rx_burst(self.device.port, queue, first, most),
+                true => ffi::allosaur_dpdk_rx_ring_burst(self.device.port, queue, first, most),
+            }
+        };
         let count = usize::from(count);
         let at_ns = self.polled_at_ns;
         let mut frames = [SplitFrame::default(); BURST];
@@ -119,6 +143,12 @@ impl DpdkRx {
                 waiting += 1;
                 continue;
             }
+            if pieces == 2 && is_ring_end {
+                // SAFETY: as above; only `ShortTx` sends two to an end of rings.
+                frames[waiting] = unsafe { split(mbuf, bytes, at_ns) };
+                waiting += 1;
+                continue;
+            }
             // There is one place to put pieces together.
             if waiting > 0 {
                 each(&frames[..waiting]);
@@ -136,21 +166,51 @@ impl DpdkRx {
         if waiting > 0 {
             each(&frames[..waiting]);
         }
-        pool::free(&mut self.mbufs[..count]);
+        let arrived = &mut self.mbufs[..count];
+        match &self.device.ring_end {
+            None => pool::free(arrived),
+            Some(end) => {
+                let kept = pool::put_received(arrived);
+                end.rings.note_received(1 - end.port, queue, kept);
+            }
+        }
         count
+    }
+}
+
+/// The frame of two mbufs whose first has `head`.
+///
+/// # Safety
+///
+/// `ShortTx` sent it, and it was not counted as received.
+#[inline(always)]
+unsafe fn split(mbuf: *mut Mbuf, head: &[u8], at_ns: u64) -> SplitFrame<'_> {
+    // SAFETY: the second mbuf has the payload, which the sender keeps and nobody writes until the frame is
+    // counted, and its sum.
+    unsafe {
+        let payload = &*second_of(mbuf);
+        let start = payload.buf_addr.add(usize::from(payload.data_off));
+        SplitFrame {
+            at_ns,
+            head,
+            payload: std::slice::from_raw_parts(start, usize::from(payload.data_len)),
+            payload_sum: payload.user as u16,
+        }
     }
 }
 
 impl RxQueue for DpdkRx {
     fn receive(&mut self, now_ns: u64, budget: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
-        self.receive_split(now_ns, budget, |frames| {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let taken = self.receive_split(now_ns, budget, |frames| {
             for frame in frames {
-                each(frame.at_ns, frame.head);
+                each(frame.at_ns, frame.bytes(&mut scratch));
             }
-        })
+        });
+        self.scratch = scratch;
+        taken
     }
 
-    /// None is apart.
     fn receive_split(
         &mut self,
         now_ns: u64,
@@ -166,8 +226,7 @@ impl RxQueue for DpdkRx {
             taken += frames.len();
         };
         let mut left = budget;
-        let queues = self.reader..self.device.rx_queues;
-        for queue in queues.step_by(self.device.readers.into()) {
+        for queue in self.turns() {
             while left > 0 {
                 let most = left.min(BURST);
                 let count = self.receive_burst(queue, most, &mut hand_over);

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::ffi;
+use super::payloads::KeptPayloads;
 use super::pool::{self, Pool};
+use crate::buffers::{BufferSpace, Gauge};
 
-/// Mbufs that a ring holds: what 64 connections answer to requests that arrive together, 32 KB each.
-/// DPDK makes it a power of two, and one less of it is used.
+/// Places of a ring, a power of two; DPDK uses one less.
 pub(super) const RING_MBUFS: u32 = 2048;
 /// Receive queues that a port of net_ring has at most, and transmit queues.
 pub(super) const RINGS_MAX: usize = 16;
@@ -22,10 +23,30 @@ pub(super) const RINGS_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Rings {
     /// Those that each port sends into.
-    from: [Vec<NonNull<ffi::Ring>>; 2],
-    /// Whose mbufs may be in them.
-    pools: Mutex<Vec<Arc<Pool>>>,
+    from: [Vec<Ring>; 2],
+    /// What the mbufs in them may be of.
+    kept: Mutex<Kept>,
 }
+
+/// What mbufs are of, and refer to.
+#[derive(Debug, Default)]
+struct Kept {
+    pools: Vec<Arc<Pool>>,
+    payloads: Vec<KeptPayloads>,
+}
+
+/// A ring with one producer and one consumer.
+#[derive(Debug)]
+struct Ring {
+    ring: NonNull<ffi::Ring>,
+    /// Frames in mbufs that the producer keeps, and that the consumer reads no more.
+    received: Received,
+}
+
+/// A number on cache lines of its own: the consumer writes it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Received(AtomicU64);
 
 // SAFETY: DPDK's rings are made to be used by several threads; each has one that enqueues and one that
 // dequeues, which is seen to where they are used.
@@ -38,11 +59,14 @@ impl Rings {
     pub(super) fn new(tx_queues: [usize; 2]) -> Option<Rings> {
         let mut rings = Rings {
             from: [Vec::new(), Vec::new()],
-            pools: Mutex::default(),
+            kept: Mutex::default(),
         };
         for (port, queues) in tx_queues.into_iter().enumerate() {
             for _ in 0..queues {
-                rings.from[port].push(ring()?);
+                rings.from[port].push(Ring {
+                    ring: ring()?,
+                    received: Received::default(),
+                });
             }
         }
         Some(rings)
@@ -50,9 +74,8 @@ impl Rings {
 
     /// Makes the device of one of the ports, 0 or 1. Returns whether DPDK did.
     pub(super) fn make_device(&self, port: usize, name: &CString) -> bool {
-        let pointers = |rings: &[NonNull<ffi::Ring>]| -> Vec<_> {
-            rings.iter().map(|ring| ring.as_ptr()).collect()
-        };
+        let pointers =
+            |rings: &[Ring]| -> Vec<_> { rings.iter().map(|ring| ring.ring.as_ptr()).collect() };
         let (tx, rx) = (pointers(&self.from[port]), pointers(&self.from[1 - port]));
         // SAFETY: the lists have as many rings as said, and are copied; the rings live until the device
         // is closed, since it holds `self`. -1 is any NUMA node.
@@ -71,8 +94,49 @@ impl Rings {
 
     /// Keeps a pool until no mbuf of it can be in a ring, or in the hands of who reads one.
     pub(super) fn keep(&self, pool: Arc<Pool>) {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.push(pool);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.pools.push(pool);
+    }
+
+    /// Keeps payloads until no mbuf that refers to one can be in a ring.
+    pub(super) fn keep_payloads(&self, payloads: Vec<KeptPayloads>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.payloads.extend(payloads);
+    }
+
+    /// How many frames in mbufs that the sender keeps, of those that a port sent into a ring, were received
+    /// and are read no more.
+    pub(super) fn received(&self, port: usize, queue: u16) -> u64 {
+        let received = &self.from[port][usize::from(queue)].received;
+        received.0.load(Ordering::Acquire)
+    }
+
+    /// Adds to these; the one consumer of the ring does.
+    pub(super) fn note_received(&self, port: usize, queue: u16, frames: u64) {
+        let received = &self.from[port][usize::from(queue)].received;
+        let before = received.0.load(Ordering::Relaxed);
+        received.0.store(before + frames, Ordering::Release);
+    }
+}
+
+/// How full the ring of a transmit queue is, for others to look at.
+#[derive(Debug)]
+pub(super) struct RingGauge {
+    pub(super) rings: Arc<Rings>,
+    /// 0 or 1: who sends into it.
+    pub(super) port: usize,
+    pub(super) queue: u16,
+}
+
+impl Gauge for RingGauge {
+    fn space(&self, _frame_bytes: usize) -> BufferSpace {
+        let ring = &self.rings.from[self.port][usize::from(self.queue)].ring;
+        // SAFETY: the ring lives as long as `rings`; its places are counted at any time.
+        let free = unsafe { ffi::allosaur_dpdk_ring_free(ring.as_ptr()) };
+        BufferSpace {
+            free: free.into(),
+            total: u64::from(RING_MBUFS) - 1,
+        }
     }
 }
 
@@ -94,18 +158,18 @@ impl Drop for Rings {
                 let (first, room) = (mbufs.as_mut_ptr(), mbufs.len() as u32);
                 // SAFETY: both devices are closed, since they hold `self`, so nobody uses the ring; there
                 // is room for as many pointers.
-                let count = unsafe { ffi::allosaur_dpdk_dequeue(ring.as_ptr(), first, room) };
+                let count = unsafe { ffi::allosaur_dpdk_dequeue(ring.ring.as_ptr(), first, room) };
                 if count == 0 {
                     break;
                 }
-                pool::free(&mut mbufs[..count as usize]);
+                pool::put_received(&mut mbufs[..count as usize]);
             }
             // SAFETY: as above; the ring is empty and forgotten.
-            unsafe { ffi::rte_ring_free(ring.as_ptr()) };
+            unsafe { ffi::rte_ring_free(ring.ring.as_ptr()) };
         }
-        let pools = self.pools.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
         // All queues are gone with the devices that they hold, and what was in the rings is back.
-        let pools = pools.iter_mut().filter_map(Arc::get_mut);
+        let pools = kept.pools.iter_mut().filter_map(Arc::get_mut);
         pools.for_each(Pool::make_private);
     }
 }

@@ -19,11 +19,16 @@ _Static_assert(offsetof(struct rte_mbuf, nb_segs) == 20, "see Mbuf in ffi.rs");
 _Static_assert(offsetof(struct rte_mbuf, ol_flags) == 24, "see Mbuf in ffi.rs");
 _Static_assert(offsetof(struct rte_mbuf, pkt_len) == 36, "see Mbuf in ffi.rs");
 _Static_assert(offsetof(struct rte_mbuf, data_len) == 40, "see Mbuf in ffi.rs");
+_Static_assert(offsetof(struct rte_mbuf, hash.usr) == 44, "see Mbuf in ffi.rs");
+_Static_assert(sizeof(struct rte_mbuf) == 128, "see MBUF_BYTES in ffi.rs");
 _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "see HEADROOM_BYTES in ffi.rs");
 
 _Static_assert(sizeof(struct rte_eth_xstat_name) == 64, "see CounterName in ffi.rs");
 _Static_assert(sizeof(struct rte_eth_xstat) == 16, "see Counter in ffi.rs");
 _Static_assert(offsetof(struct rte_eth_xstat, value) == 8, "see Counter in ffi.rs");
+
+/* See KEPT_BY_SENDER in ffi.rs. */
+#define KEPT_BY_SENDER 1
 
 /* Of a device, before it is set up; see Limits in ffi.rs. */
 struct limits {
@@ -236,6 +241,54 @@ unsigned int allosaur_dpdk_dequeue(struct rte_ring *ring, struct rte_mbuf **mbuf
 	return rte_ring_dequeue_burst(ring, (void **)mbufs, count, NULL);
 }
 
+/* Mbufs that it has room for. */
+unsigned int allosaur_dpdk_ring_free(const struct rte_ring *ring)
+{
+	return rte_ring_free_count(ring);
+}
+
+/* Gives mbufs back to their pools as they are. */
+void allosaur_dpdk_put(struct rte_mbuf **mbufs, unsigned int count)
+{
+	void *waiting[64];
+	struct rte_mempool *pool = NULL;
+	unsigned int number = 0;
+	unsigned int place;
+
+	for (place = 0; place < count; place++) {
+		struct rte_mbuf *mbuf = mbufs[place];
+
+		if (number > 0 && (mbuf->pool != pool || number == RTE_DIM(waiting))) {
+			rte_mempool_put_bulk(pool, waiting, number);
+			number = 0;
+		}
+		pool = mbuf->pool;
+		waiting[number++] = mbuf;
+	}
+	if (number > 0)
+		rte_mempool_put_bulk(pool, waiting, number);
+}
+
+/* As allosaur_dpdk_rx_burst, of an end of rings: what is read of each frame is on its way to the cache of the
+ * first level, also the second mbuf of a pair. */
+uint16_t allosaur_dpdk_rx_ring_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count)
+{
+	uint16_t found = rte_eth_rx_burst(port, queue, mbufs, count);
+	uint16_t place;
+
+	for (place = 0; place < found; place++)
+		rte_prefetch0(mbufs[place]);
+	for (place = 0; place < found; place++) {
+		char *data = rte_pktmbuf_mtod(mbufs[place], char *);
+
+		rte_prefetch0(data);
+		rte_prefetch0(data + RTE_CACHE_LINE_SIZE);
+		if (mbufs[place]->nb_segs == 2)
+			rte_prefetch0(rte_mbuf_to_priv(mbufs[place]));
+	}
+	return found;
+}
+
 /* Mbufs as they were freed: what was stamped is still there. All or none (then not 0). */
 int allosaur_dpdk_take(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint16_t count)
 {
@@ -294,6 +347,28 @@ void allosaur_dpdk_stamp(struct rte_mempool *pool, const uint8_t *bytes, uint16_
 	struct stamp stamp = { bytes, length, offload };
 
 	rte_mempool_obj_iter(pool, stamp_one, &stamp);
+}
+
+static void stamp_pair(struct rte_mempool *pool, void *argument, void *object, unsigned int number)
+{
+	struct rte_mbuf *mbuf = object;
+	struct rte_mbuf *second = rte_mbuf_to_priv(mbuf);
+
+	(void)argument;
+	(void)number;
+	rte_pktmbuf_reset(mbuf);
+	memset(second, 0, sizeof(*second));
+	second->pool = pool;
+	second->nb_segs = 1;
+	rte_mbuf_refcnt_set(second, 1);
+	mbuf->next = second;
+	mbuf->hash.usr = KEPT_BY_SENDER;
+}
+
+/* Puts a second mbuf behind every one of a pool, in its private area. */
+void allosaur_dpdk_stamp_pairs(struct rte_mempool *pool)
+{
+	rte_mempool_obj_iter(pool, stamp_pair, NULL);
 }
 
 /* The bytes of a frame that lies in several mbufs; 0 when it is longer than there is room for. */

@@ -4,7 +4,9 @@
 
 use std::ffi::CStr;
 
-use allosaur_packet::shared_payload::SplitFrame;
+use std::sync::Arc;
+
+use allosaur_packet::shared_payload::{SharedPayload, SplitFrame};
 
 use super::device::symmetric_key;
 use super::eal::Eal;
@@ -312,21 +314,114 @@ fn frames_on_rings_stay_on_the_queue_of_their_number() {
 }
 
 #[test]
+fn payloads_cross_rings_where_they_are() {
+    let [mut near, mut far] = open_pair("payloads", [1, 1], 1);
+    let bytes: Arc<[u8]> = frame(5, 20_000).into();
+    let head = frame(6, 66);
+    let mut sent = Vec::new();
+    for round in 0..9_000_usize {
+        // By turns with others, short and long; more than there are mbufs.
+        let (offset, len) = (round % 7_000, 1 + round * 31 % 9_000);
+        let payload = SharedPayload {
+            bytes: &bytes,
+            offset,
+            len,
+            sum: round as u16,
+        };
+        let slot = near.tx[0].slot_sharing(0, head.len(), payload);
+        slot.expect("there is room").copy_from_slice(&head);
+        sent.push(Some((offset, len, round as u16)));
+        if round % 3 == 0 {
+            assert!(send(&mut near.tx[0], &frame(round, 60 + round % 300)));
+            sent.push(None);
+        }
+        if round % 50 != 49 {
+            continue;
+        }
+        near.tx[0].flush();
+        let mut expected = sent.drain(..);
+        let is_one_by_one = round % 100 == 99;
+        if is_one_by_one {
+            far.rx[0].receive(0, usize::MAX, |_, found| match expected.next() {
+                Some(Some((offset, len, _))) => {
+                    assert!(found[..66] == head && found[66..] == bytes[offset..][..len]);
+                }
+                other => assert_eq!(other, Some(None)),
+            });
+            continue;
+        }
+        far.rx[0].receive_split(0, usize::MAX, |burst| {
+            for found in burst {
+                let Some(Some((offset, len, sum))) = expected.next() else {
+                    assert!(!found.is_split());
+                    continue;
+                };
+                assert_eq!((found.head, found.payload_sum), (&head[..], sum));
+                assert_eq!(
+                    found.payload.as_ptr_range(),
+                    bytes[offset..][..len].as_ptr_range()
+                );
+            }
+        });
+        assert_eq!(expected.next(), None);
+    }
+    assert_eq!(Arc::strong_count(&bytes), 2);
+}
+
+#[test]
+fn payloads_are_let_go_when_all_frames_were_received() {
+    let [mut near, mut far] = open_pair("let_go", [1, 1], 1);
+    let bytes: Arc<[u8]> = frame(1, 2_000).into();
+    let send = |tx: &mut super::DpdkTx| {
+        let (len, sum, offset) = (1_000, 0, 0);
+        let payload = SharedPayload {
+            bytes: &bytes,
+            offset,
+            len,
+            sum,
+        };
+        tx.slot_sharing(0, 66, payload)
+            .expect("there is room")
+            .fill(0);
+    };
+    let tx = &mut near.tx[0];
+    (0..3).for_each(|_| send(tx));
+    tx.forget_payloads();
+    tx.flush();
+    assert_eq!(Arc::strong_count(&bytes), 2);
+    far.rx[0].receive(0, 2, |_, _| {});
+    tx.flush();
+    assert_eq!(Arc::strong_count(&bytes), 2, "one is under way");
+    far.rx[0].receive(0, 2, |_, _| {});
+    tx.flush();
+    assert_eq!(Arc::strong_count(&bytes), 1);
+    // Frames outlive who sent them.
+    send(tx);
+    tx.flush();
+    drop(near);
+    assert_eq!(Arc::strong_count(&bytes), 2);
+    far.rx[0].receive_split(0, 9, |burst| assert_eq!(burst[0].payload, &bytes[..1_000]));
+    drop(far);
+    assert_eq!(Arc::strong_count(&bytes), 1);
+}
+
+#[test]
 fn a_full_ring_has_no_room_and_loses_nothing() {
     let [mut near, mut far] = open_pair("full", [1, 1], 1);
-    for round in 0..3 {
+    // Short frames are as many as there are mbufs for them, others as fit.
+    for (len, least) in [(60, 512), (1000, 2047), (60, 512)] {
         let mut sent = 0;
-        while send(&mut near.tx[0], &frame(sent, 60)) {
+        while send(&mut near.tx[0], &frame(sent, len)) {
             sent += 1;
             assert!(sent < 100_000, "a ring is full some day");
         }
-        assert!(!near.tx[0].has_room(0, 60) && near.tx[0].has_unsent());
-        assert!(sent >= 2048, "{sent} in round {round}");
+        assert!(!near.tx[0].has_room(0, len));
+        assert!(sent >= least, "{sent} of {len} bytes");
         let mut arrived = received(&mut far.rx[0]);
         near.tx[0].flush();
         assert!(!near.tx[0].has_unsent());
         arrived.extend(received(&mut far.rx[0]));
-        let expected: Vec<_> = (0..sent).map(|number| frame(number, 60)).collect();
+        let expected: Vec<_> = (0..sent).map(|number| frame(number, len)).collect();
         assert!(arrived == expected);
     }
 }
@@ -345,6 +440,26 @@ fn rings_that_are_not_empty_give_all_memory_back() {
             .for_each(TxQueue::flush);
         assert_eq!(ends[1].rx[0].receive(0, 40, |_, _| {}), 40);
     }
+}
+
+#[test]
+fn a_queue_that_is_always_full_holds_up_no_other() {
+    let [mut near, mut far] = open_pair("turns", [2, 1], 1);
+    for tx in &mut near.tx {
+        (0..200).for_each(|number| assert!(send(tx, &frame(number, 60))));
+        tx.flush();
+    }
+    let mut read = |budget| {
+        let mut numbers = Vec::new();
+        far.rx[0].receive(0, budget, |_, bytes| {
+            let number = (0..200).find(|number| bytes == frame(*number, 60));
+            numbers.push(number.expect("one of them"));
+        });
+        numbers
+    };
+    let thirty: Vec<usize> = (0..30).collect();
+    assert_eq!((read(30), read(30)), (thirty.clone(), thirty));
+    assert_eq!(read(500).len(), 340);
 }
 
 #[test]

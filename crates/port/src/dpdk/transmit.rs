@@ -7,21 +7,22 @@
 use std::sync::Arc;
 
 use allosaur_packet::offload::TxChecksumOffload;
+use allosaur_packet::shared_payload::SharedPayload;
 
 use super::device::Device;
 use super::eal;
 use super::ffi;
 use super::ffi::{ChecksumOffload, HEADROOM_BYTES, Mbuf};
-use super::pool::{self, Pool};
+use super::pool::{self, MbufCache, Pool};
+use super::rings::RingGauge;
+use super::short::{SHORT_BYTES_MAX, ShortTx};
 use crate::buffers::Gauge;
-use crate::{FrameId, TxQueue};
+use crate::{FrameId, TxQueue, copy_payload};
 
 /// Mbufs that are handed to the device at once, at most.
 const BURST: usize = 64;
 /// The same while frames are written: those of two queues stay in the first cache of a core.
 const WRITTEN_BURST: usize = 32;
-/// Mbufs that are taken out of a pool at once to be written.
-const FILL: usize = 16;
 /// Frames of a queue that have a pool of their own; the engine writes the others each time. A pool
 /// takes 2 MiB and its frames; making one takes about a millisecond.
 pub const FRAMES_MAX: usize = 8;
@@ -38,6 +39,8 @@ pub struct DpdkTx {
     queue: u16,
     pool: Arc<Pool>,
     frames: Vec<Registered>,
+    /// For short slots, and those that share a payload, where the device is an end of rings.
+    short: Option<ShortTx>,
     device: Arc<Device>,
 }
 
@@ -49,40 +52,6 @@ struct Registered {
     cache: MbufCache,
     bytes: Vec<u8>,
     is_in_use: bool,
-}
-
-/// Mbufs of one pool that were taken out of it and not used yet.
-#[derive(Debug)]
-struct MbufCache {
-    /// The first `count`.
-    mbufs: [*mut Mbuf; FILL],
-    count: usize,
-}
-
-impl MbufCache {
-    fn new() -> MbufCache {
-        MbufCache {
-            mbufs: [std::ptr::null_mut(); FILL],
-            count: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Option<*mut Mbuf> {
-        self.count = self.count.checked_sub(1)?;
-        Some(self.mbufs[self.count])
-    }
-
-    /// Takes what `pool` has, up to a burst. Only an empty hand is filled.
-    fn fill(&mut self, pool: &Pool) {
-        self.count = pool.take(&mut self.mbufs[..]);
-    }
-
-    /// Gives all back.
-    fn clear(&mut self) {
-        pool::free(&mut self.mbufs[..self.count]);
-        self.count = 0;
-    }
 }
 
 // SAFETY: the mbufs behind the pointers are this queue's alone until it hands them to the device;
@@ -100,9 +69,14 @@ impl DpdkTx {
         // From now on only the length and the bytes of an mbuf change.
         pool.stamp(&[], None);
         let pool = Arc::new(pool);
-        if let Some(joint) = &device.joint {
-            joint.rings.keep(Arc::clone(&pool));
+        if let Some(end) = &device.ring_end {
+            end.rings.keep(Arc::clone(&pool));
         }
+        let short = match &device.ring_end {
+            // Who shares a ring with others cannot tell its own frames from theirs.
+            Some(_) if !device.has_shared_queues() => Some(ShortTx::new(&device)?),
+            _ => None,
+        };
         Some(DpdkTx {
             pending: Box::new([std::ptr::null_mut(); BURST]),
             pending_mbufs: 0,
@@ -111,6 +85,7 @@ impl DpdkTx {
             queue: device.tx_queue(thread),
             pool,
             frames: Vec::new(),
+            short,
             device,
         })
     }
@@ -122,7 +97,14 @@ impl DpdkTx {
 
     /// Its room, for others to look at.
     pub(crate) fn gauge(&self) -> Arc<dyn Gauge> {
-        Arc::<Pool>::clone(&self.pool)
+        match &self.device.ring_end {
+            None => Arc::<Pool>::clone(&self.pool),
+            Some(end) => Arc::new(RingGauge {
+                rings: Arc::clone(&end.rings),
+                port: end.port,
+                queue: self.queue,
+            }),
+        }
     }
 
     /// Hands to the device what is pending. Returns whether there is room for more.
@@ -137,7 +119,9 @@ impl DpdkTx {
         };
         drop(held);
         let taken = usize::from(taken);
-        self.pending.copy_within(taken..count, 0);
+        if taken < count {
+            self.pending.copy_within(taken..count, 0);
+        }
         self.pending_mbufs = count - taken;
         self.pending_mbufs < BURST
     }
@@ -146,19 +130,52 @@ impl DpdkTx {
     #[inline]
     fn make_room(&mut self) -> bool {
         (self.pending_mbufs < WRITTEN_BURST || self.push())
-            && (self.empty.count > 0 || self.refill())
+            && (!self.empty.is_empty() || self.refill())
+    }
+
+    /// Whether a frame of so many bytes goes into a short mbuf.
+    #[inline(always)]
+    fn is_short(&self, len: usize) -> bool {
+        self.short.is_some() && len <= SHORT_BYTES_MAX
+    }
+
+    /// What writes into short mbufs, where there is a place in the burst and a free one.
+    #[inline(always)]
+    fn short(&mut self) -> Option<&mut ShortTx> {
+        let is_full = self.pending_mbufs >= WRITTEN_BURST && !self.push();
+        let (short, end) = (self.short.as_mut()?, self.device.ring_end.as_ref()?);
+        (!is_full && short.has_room(end, self.queue)).then_some(short)
+    }
+
+    /// A slot in a short mbuf. Not in the loops that write streams, which other devices run, too.
+    #[inline(never)]
+    fn short_slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        let mbuf = self.short()?.whole(len);
+        Some(self.append_short(mbuf, len))
+    }
+
+    /// Puts a short mbuf into the burst, where there is room for it. Gives its bytes, which are old.
+    #[inline(always)]
+    fn append_short(&mut self, mbuf: *mut Mbuf, len: usize) -> &mut [u8] {
+        self.pending[self.pending_mbufs] = mbuf;
+        self.pending_mbufs += 1;
+        // SAFETY: as in `append`; `ShortTx` has mbufs with room for `SHORT_BYTES_MAX`.
+        unsafe {
+            let data = (*mbuf).buf_addr.add(HEADROOM_BYTES);
+            std::slice::from_raw_parts_mut(data, len)
+        }
     }
 
     #[inline(never)]
     fn refill(&mut self) -> bool {
         eal::join();
         self.empty.fill(&self.pool);
-        if self.empty.count == 0 {
+        if self.empty.is_empty() {
             // Devices look only now and then for what they have sent.
             self.push();
             self.empty.fill(&self.pool);
         }
-        self.empty.count > 0
+        !self.empty.is_empty()
     }
 
     /// The next mbuf of a registered frame.
@@ -176,7 +193,7 @@ impl DpdkTx {
         eal::join();
         let kept = &mut self.frames[number];
         kept.cache.fill(&kept.pool);
-        if kept.cache.count == 0 {
+        if kept.cache.is_empty() {
             // As above.
             self.push();
             let kept = &mut self.frames[number];
@@ -247,6 +264,9 @@ impl TxQueue for DpdkTx {
     #[inline(always)]
     fn slot(&mut self, _now_ns: u64, len: usize) -> Option<&mut [u8]> {
         self.check_length(len);
+        if self.is_short(len) {
+            return self.short_slot(len);
+        }
         if !self.make_room() {
             return None;
         }
@@ -256,7 +276,32 @@ impl TxQueue for DpdkTx {
 
     fn has_room(&mut self, _now_ns: u64, len: usize) -> bool {
         self.check_length(len);
-        self.make_room()
+        match self.is_short(len) {
+            true => self.short().is_some(),
+            false => self.make_room(),
+        }
+    }
+
+    #[inline(always)]
+    fn slot_sharing(
+        &mut self,
+        now_ns: u64,
+        head_bytes: usize,
+        payload: SharedPayload<'_>,
+    ) -> Option<&mut [u8]> {
+        self.check_length(head_bytes + payload.len);
+        let keep = |short: &mut ShortTx| short.keep(&payload);
+        if head_bytes > SHORT_BYTES_MAX || !self.short.as_mut().is_some_and(keep) {
+            return copy_payload(self, now_ns, head_bytes, payload);
+        }
+        let mbuf = self.short()?.split(head_bytes, &payload);
+        Some(self.append_short(mbuf, head_bytes))
+    }
+
+    fn forget_payloads(&mut self) {
+        if let Some(short) = &mut self.short {
+            short.let_go();
+        }
     }
 
     #[inline(always)]
@@ -321,6 +366,9 @@ impl TxQueue for DpdkTx {
         if self.pending_mbufs > 0 {
             self.push();
         }
+        if let (Some(short), Some(end)) = (&mut self.short, &self.device.ring_end) {
+            short.free_payloads(end, self.queue);
+        }
     }
 
     fn has_unsent(&self) -> bool {
@@ -330,12 +378,15 @@ impl TxQueue for DpdkTx {
 
 impl Drop for DpdkTx {
     fn drop(&mut self) {
-        pool::free(&mut self.pending[..self.pending_mbufs]);
+        pool::put_received(&mut self.pending[..self.pending_mbufs]);
         self.empty.clear();
         self.frames.iter_mut().for_each(|f| f.cache.clear());
-        if let Some(joint) = &self.device.joint {
+        if let Some(end) = &self.device.ring_end {
+            if let Some(short) = &mut self.short {
+                short.close(end);
+            }
             let pools = self.frames.drain(..).map(|frame| Arc::new(frame.pool));
-            pools.for_each(|pool| joint.rings.keep(pool));
+            pools.for_each(|pool| end.rings.keep(pool));
         }
     }
 }
