@@ -4,7 +4,7 @@
     paper      100 bytes asked, 32 KB answered, a connection each, at rising multipliers, with client and
                server on one core: over the memory link, and over ports of DPDK
     sizes      the same with responses of 1 B, 1 KB, 32 KB and 1 MB, and UDP question and answer, all
-               at more than one core can do
+               at more than one core can do; over the memory link, and by turns with that over ports of DPDK
     overload   what is delivered when 0.5 to 4 times as much is offered as fits on a core
     open       flows that are held open while others come and go: what they take of memory and of a core
     client     our client, `wrk` and `ab` in front of nginx (one worker) over veth, a connection each
@@ -58,6 +58,8 @@ RESPONSES = {"1 B": (1, 800_000), "1 KB": (1024, 700_000), "32 KB": (32 * 1024, 
 UDP_FLOWS = 1_600_000
 #: Connections at a time of a size of which more would only wait for each other.
 LONG_BYTES, LONG_AT_ONCE = 1_000_000, 20
+#: By turns over the memory link and ports of DPDK.
+SIZES_ROUNDS = 3
 #: Of what fits on a core, for responses of `OVERLOAD_BYTES`.
 OFFERED = (0.5, 0.9, 1.1, 1.5, 2.0, 4.0)
 OVERLOAD_BYTES = 1024
@@ -68,11 +70,9 @@ COMING_ROOM_S = 20
 #: More are not opened in the time that the server's benchmark has, and each takes the same.
 BENCH_ENDS_MAX = 2_000_000
 CORES_MULTIPLIER = 250_000
-#: Two ports of DPDK's shared memory with each other: what the one sends, the other receives.
-MEMIF_PAIR = ",".join(
-    f"vdev:net_memif{number},role={role},socket=allosaur-bench-{os.getpid()},socket-abstract=yes"
-    for number, role in enumerate(("server", "client"))
-)
+#: Two ports of DPDK's net_ring that rings join: what the one sends, the other receives, without a copy.
+RING_PAIR = "ring:bench,ring:bench"
+MEMORY_PAIR = ("memory", "memory")
 WARM_S = 1.5
 
 Measure = Callable[[argparse.Namespace], Iterator[Result]]
@@ -131,7 +131,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core [the last]")
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2, 4, 8, 16], help="numbers of cores")
     parser.add_argument("--open", type=int, nargs="+", default=[], help="flows held open [1000000]")
-    parser.add_argument("--dpdk", default=MEMIF_PAIR, help="two joined ports of DPDK [memif]")
+    parser.add_argument("--dpdk", default=RING_PAIR, help="two joined ports of DPDK [%(default)s]")
     options = parser.parse_args()
     options.open = options.open or [100_000 if options.quick else 1_000_000]
     options.seconds = 1.0 if options.quick else 4.0
@@ -203,7 +203,7 @@ def _dpdk_ports(options: argparse.Namespace) -> list[str]:
     # Commas separate ports and what belongs to a device; a port begins with its kind.
     parts: list[str] = []
     for part in options.dpdk.split(","):
-        if part.startswith(("vdev:", "dpdk:", "pci:")) or not parts:
+        if part.startswith(("vdev:", "ring:", "pci:")) or not parts:
             parts.append(part)
         else:
             parts[-1] += f",{part}"
@@ -230,20 +230,44 @@ def _no_dpdk(options: argparse.Namespace) -> str | None:
 
 
 def sizes(options: argparse.Namespace) -> Iterator[Result]:
-    """Responses of all sizes, and questions by UDP, at more than a core can do."""
-    for name, (size, multiplier) in RESPONSES.items():
-        progress(f"responses of {name}")
-        with Generator(cpus=[options.core], binary=options.server) as generator:
-            generator.start(str(PROFILES / "http.py"), multiplier, response=size)
-            yield _row(f"TCP, {name}", generator.measure(options.seconds, WARM_S))
-    progress("responses of 1 MB")
-    with Generator(cpus=[options.core], binary=options.server) as generator:
-        generator.start(loads.responses(LONG_BYTES, LONG_AT_ONCE))
-        yield _row(f"TCP, 1 MB, {LONG_AT_ONCE} at a time", generator.measure(options.seconds, WARM_S))
-    progress("UDP exchanges")
-    with Generator(cpus=[options.core], binary=options.server) as generator:
-        generator.start(str(PROFILES / "udp_exchange.py"), UDP_FLOWS, rounds=1, size=64)
-        yield _row("UDP, request and answer", generator.measure(options.seconds, WARM_S))
+    """Responses of all sizes, and questions by UDP, at more than a core can do; over both kinds of ports."""
+    pairs: dict[str, Sequence[str]] = {"memory": MEMORY_PAIR}
+    if _no_dpdk(options) is None:
+        pairs["DPDK"] = _dpdk_ports(options)
+    for what, start in _loads().items():
+        windows: dict[str, list[Window]] = {name: [] for name in pairs}
+        for _ in range(1 if options.quick else SIZES_ROUNDS):
+            for name, ports in pairs.items():
+                progress(f"{what} over {name}")
+                with Generator(ports, cpus=[options.core], binary=options.server) as generator:
+                    start(generator)
+                    windows[name].append(generator.measure(options.seconds, WARM_S))
+        yield from _beside(what, windows)
+
+
+def _loads() -> dict[str, Callable[[Generator], None]]:
+    """Give what starts each load of `sizes`, by its name."""
+    http, udp = (str(PROFILES / name) for name in ("http.py", "udp_exchange.py"))
+    starts: dict[str, Callable[[Generator], None]] = {
+        f"TCP, {name}": functools.partial(Generator.start, profile=http, multiplier=multiplier, response=size)
+        for name, (size, multiplier) in RESPONSES.items()
+    }
+    long = loads.responses(LONG_BYTES, LONG_AT_ONCE)
+    starts[f"TCP, 1 MB, {LONG_AT_ONCE} at a time"] = functools.partial(Generator.start, profile=long)
+    starts["UDP, request and answer"] = functools.partial(
+        Generator.start, profile=udp, multiplier=UDP_FLOWS, rounds=1, size=64
+    )
+    return starts
+
+
+def _beside(what: str, windows: dict[str, list[Window]]) -> Iterator[Result]:
+    """Give a row for each kind of ports: its median round, and the median ratio to the first kind's."""
+    first = next(iter(windows.values()))
+    for name, of_ports in windows.items():
+        ratios = [one.cps_running / base.cps_running for one, base in zip(of_ports, first, strict=True)]
+        median = sorted(of_ports, key=lambda window: window.cps_running)[len(of_ports) // 2]
+        of_memory = statistics.median(ratios) if name != "memory" else None
+        yield {**_row(f"{what}, {name}", median), "of_memory": of_memory}
 
 
 def overload(options: argparse.Namespace) -> Iterator[Result]:
@@ -387,10 +411,10 @@ CASES = (
         "paper, memory link",
         "the paper's profile on one core, client and server, over the memory link",
         PAPER,
-        functools.partial(paper, ("memory", "memory")),
+        functools.partial(paper, MEMORY_PAIR),
     ),
     Case("paper, DPDK", "the same over ports of DPDK", PAPER, _paper_on_dpdk, _no_dpdk),
-    Case("sizes", "more than one core can do, over the memory link", SIZES, sizes),
+    Case("sizes", "more than one core can do, over the memory link and over ports of DPDK", SIZES, sizes),
     Case("overload", "responses of 1 KB, more and more than one core can do", OVERLOAD, overload),
     Case("open", "open flows on one core, both ends of each", OPEN, held_open),
     Case(

@@ -83,7 +83,7 @@ _ACTIVE = (
 )
 YARDSTICK: Columns = (Column("Mpps", "mpps", _one),)
 PAPER: Columns = (*_FLOWS, *_LOAD, *_ACTIVE, *_ENDS)
-SIZES: Columns = PAPER
+SIZES: Columns = (*_FLOWS, Column("of memory's", "of_memory", _percent), *_LOAD, *_ACTIVE, *_ENDS)
 OVERLOAD: Columns = (
     Column("offered/s", "offered_cps", _whole),
     Column("flows/s", "cps", _whole),

@@ -131,6 +131,20 @@ def test_a_case_that_cannot_run_says_why_and_one_that_fails_keeps_its_rows(state
 def test_ports_of_dpdk_keep_their_arguments(stateful: ModuleType) -> None:
     options = argparse.Namespace(dpdk="vdev:net_memif,role=server,id=1,vdev:net_memif1,role=client")
     assert stateful._dpdk_ports(options) == ["vdev:net_memif,role=server,id=1", "vdev:net_memif1,role=client"]
+    options = argparse.Namespace(dpdk=stateful.RING_PAIR)
+    assert stateful._dpdk_ports(options) == ["ring:bench", "ring:bench"]
+
+
+def test_rates_over_dpdk_stand_beside_those_over_memory(stateful: ModuleType) -> None:
+    windows = {
+        "memory": [window_of(1_000, closed) for closed in (1_000, 800, 900)],
+        "DPDK": [window_of(1_000, closed) for closed in (900, 760, 450)],
+    }
+    memory, dpdk = stateful._beside("TCP, 1 B", windows)
+    assert (memory["what"], dpdk["what"]) == ("TCP, 1 B, memory", "TCP, 1 B, DPDK")
+    assert (memory["closed"], memory["of_memory"]) == (900, None)
+    # Each round is compared with its neighbor in time.
+    assert (dpdk["closed"], dpdk["of_memory"]) == (760, pytest.approx(0.9))
 
 
 def test_time_a_connection_is_that_of_each_process(bench: Any) -> None:
