@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -79,6 +80,51 @@ def test_what_goes_into_a_ring_comes_out_of_it(dpdk: None) -> None:
         for n in range(1, 5):
             flow = client.get_pgid_stats([n])["flow_stats"][n]
             assert (flow["tx_pkts"][0], flow["rx_pkts"][0]) == (3_000, 3_000)
+
+
+def test_what_one_end_of_rings_sends_the_other_receives(dpdk: None) -> None:
+    ports = ["ring:a", "memory", "ring:a"]
+    with LocalServer(ports=ports, cores=2) as server, server.client() as client:
+        streams = [burst(3_000, 30_000, size, flow_stats=STLFlowStats(size)) for size in (60, 1514)]
+        run(client, [*streams, burst(2_000, 20_000, 594)], [0])
+        stats = received(client, 2, 8_000)
+        assert (stats[0]["opackets"], stats[0]["ipackets"]) == (8_000, 0)
+        assert (stats[2]["opackets"], stats[2]["ipackets"]) == (0, 8_000)
+        assert stats[0]["obytes"] == stats[2]["ibytes"]
+        for size in (60, 1514):
+            flow = client.get_pgid_stats([size])["flow_stats"][size]
+            assert (flow["tx_pkts"][0], flow["rx_pkts"][2]) == (3_000, 3_000)
+        run(client, [burst(1_000, 10_000)], [2])
+        assert received(client, 0, 1_000)[0]["ipackets"] == 1_000
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_flows_over_rings_are_those_over_a_memory_link(dpdk: None, talks: ModuleType, cores: int) -> None:
+    # Long enough to refer to, in segments; and again, since the bytes of the first are let go by then.
+    requests = [(400, 3_000, 100_000), (300, 10, 40)]
+    moved = []
+    for ports in (["ring:a", "ring:a"], ["memory", "memory"]):
+        with talks.generator(ports, cores=cores) as client:
+            if cores > 1:
+                said = str(client.get_port_info(ports=[1])[0]["description"])
+                assert f"flows stay on their queues, {cores} queues" in said or ports[0] == "memory"
+            for connections, asked, answered in requests:
+                profile = talks.profile(
+                    talks.asks(b"q" * asked, answered),
+                    talks.answers(asked, b"a" * answered),
+                    clients=("16.0.0.1", "16.0.0.100"),
+                    servers=("48.0.0.1", "48.0.0.50"),
+                    cps=800,
+                    limit=connections,
+                )
+                traffic = talks.run(client, profile)
+                assert talks.errors(traffic, *talks.UNTIMELY) == {}
+                moved.append([traffic[side]["tcps_rcvbyte"] for side in ("client", "server")])
+                assert moved[-1] == [connections * answered, connections * asked]
+                for side in ("client", "server"):
+                    assert traffic[side]["tcps_closed"] == connections
+                    assert traffic[side]["rss_redirect_rx"] == 0
+    assert moved[:2] == moved[2:]
 
 
 def test_the_kernel_counts_what_dpdk_sends(dpdk: None, network: Any) -> None:
@@ -305,6 +351,8 @@ def test_a_port_says_what_it_is(dpdk: None) -> None:
     ("port", "words"),
     [
         ("vdev:net_nonsense", ["vdev:net_nonsense", "guide of network drivers"]),
+        ("ring:a,memory", ["ring:a", "port 0 is alone", "ring:a,ring:a"]),
+        ("ring:a,ring:a,ring:a", ["port 2 is one too many", "of their own"]),
         ("pci:0000:7f:1f.7", ["pci:0000:7f:1f.7", "allosaur ports"]),
     ],
 )
