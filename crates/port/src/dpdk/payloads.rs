@@ -1,7 +1,8 @@
 //! Payloads that frames in a ring refer to: bytes that never change, kept alive as long as a frame may have
 //! them.
 //!
-//! Who sends counts its frames, and who receives counts those that it is done with. They come in order, so payloads that were let go after so many frames are nobody's when as many came back.
+//! Who sends counts its frames, and who receives counts those that it is done with. They come in order,
+//! so payloads that were let go after so many frames are nobody's when as many came back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
