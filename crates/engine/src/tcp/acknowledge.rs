@@ -10,8 +10,6 @@ use super::seq::Seq;
 use super::timers::Timer;
 use super::tunables::CongestionAlgorithm;
 
-/// The longest round trip that an echo is believed, about a quarter of an hour.
-const ECHO_MS_MAX: u32 = 1 << 20;
 /// How far the timeout stays backed off while no round trip can be measured: four times, or a bad
 /// link would have to wait for minutes.
 const BACKOFF_UNMEASURED_MAX: u8 = 2;
@@ -103,49 +101,6 @@ impl Connection {
         let is_again = self.has(Flag::ONCE);
         self.set(Flag::ONCE);
         is_again
-    }
-
-    /// Moves on to `ack`.
-    #[inline(always)]
-    pub(super) fn move_on(&mut self, cx: &mut TcpContext<'_>, ack: Seq, outcome: &mut Outcome) {
-        let bytes = self.oldest_byte().until(ack.min(self.end));
-        cx.counters.rcvackpack += 1;
-        cx.counters.rcvackbyte += u64::from(bytes);
-        cx.counters.rcvackbyte_of += u64::from(self.una.until(ack));
-        outcome.acknowledged_bytes += bytes;
-        self.una = ack;
-        self.set(Flag::SYN_DONE);
-        self.next = self.next.max(ack);
-        if self.side.is_some() {
-            self.trim_sacked(cx);
-        }
-    }
-
-    /// Measures the round trip: of the one segment that is timed, or by timestamps (RFC 7323,
-    /// section 4). Karn: not of what was sent again. Returns whether it did.
-    #[inline(always)]
-    pub(super) fn measure(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
-        if self.has(Flag::TIMING) {
-            if segment.ack.is_before(self.timed) {
-                return false;
-            }
-            self.clear(Flag::TIMING);
-            cx.counters.rttupdated += 1;
-            self.rtt.measure(cx.now_us.wrapping_sub(self.timed_us));
-            return true;
-        }
-        let (Some((_, echo)), true) = (segment.timestamps, self.has(Flag::TIMESTAMPS)) else {
-            return false;
-        };
-        let passed_ms = cx.now_ms.wrapping_sub(echo);
-        // An echo from the future, or of long ago, is nonsense.
-        let makes_sense = echo != 0 && passed_ms < ECHO_MS_MAX;
-        if makes_sense {
-            cx.counters.rttupdated += 1;
-            // The clock of timestamps ticks once a millisecond.
-            self.rtt.measure(passed_ms.max(1) * 1_000);
-        }
-        makes_sense
     }
 
     /// What must be acknowledged before the repair is complete. It means something only with

@@ -1,5 +1,6 @@
 //! What a segment that arrives does to a connection: the steps of RFC 9293, section 3.10.7.4, in
-//! their order. Before the connection is there it is `handshake` that knows.
+//! their order. Before the connection is there it is `handshake` that knows; those that come most
+//! `usual` takes.
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -21,26 +22,20 @@ pub(super) struct Part {
 }
 
 impl Connection {
-    /// Takes a segment that arrived for this connection.
+    /// Takes a segment that arrived for this connection, and returns what it meant.
     pub fn handle_segment(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> Outcome {
         let mut outcome = Outcome::default();
         self.input(cx, segment, &mut outcome);
         outcome
     }
 
-    /// The same; what it meant is written into `outcome`, which is the default before. A copy of what
-    /// was just written in parts would wait until all parts are in the cache.
-    pub fn input(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
-        cx.counters.rcvtotal += 1;
-        if self.is_closed() || self.has(Flag::RESET) {
-            return;
-        }
-        if self.state == TcpState::SynSent {
-            return self.handle_in_syn_sent(cx, segment, outcome);
-        }
-        if self.is_usual(segment) {
-            return self.take_usual(cx, segment, outcome);
-        }
+    /// Takes a segment that is not usual, step by step.
+    pub(super) fn input_by_steps(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) {
         let mut part = Part {
             seq: segment.seq,
             len: segment.len,
@@ -147,15 +142,6 @@ impl Connection {
         self.update_window(cx, segment, last, false);
         outcome.delivered_bytes = coalesced.bytes;
         self.acknowledge_soon(cx, coalesced.segments);
-    }
-
-    #[inline]
-    pub(super) fn count_prediction(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
-        if segment.len > 0 && segment.ack == self.una {
-            cx.counters.preddat += 1;
-        } else if segment.len == 0 && segment.ack.is_after(self.una) {
-            cx.counters.predack += 1;
-        }
     }
 
     /// Whether it has a place here: the first to the fifth step, with RFC 5961 and RFC 7323. Each says
@@ -353,19 +339,6 @@ impl Connection {
         }
     }
 
-    /// Which timestamp is echoed (RFC 7323, section 4.3).
-    #[inline]
-    pub(super) fn note_timestamp(&mut self, segment: &Segment) {
-        let Some((value, _)) = segment.timestamps else {
-            return;
-        };
-        // "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then SEG.TSval is copied to
-        // TS.Recent"; an older value comes this far only after weeks of silence.
-        if !segment.seq.is_after(self.last_ack_sent) {
-            self.timestamp = value;
-        }
-    }
-
     /// Marks of routers, and what the other side says of them (RFC 3168, section 6.1).
     fn note_congestion(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if segment.has(TcpFlags::CWR) {
@@ -378,48 +351,6 @@ impl Connection {
         if segment.has(TcpFlags::ECE) && !segment.has(TcpFlags::SYN) {
             self.slow_down(cx);
         }
-    }
-
-    /// The window in bytes that a segment tells.
-    #[inline]
-    pub(super) fn scaled_window(&self, segment: &Segment) -> u32 {
-        let scale = if segment.has(TcpFlags::SYN) {
-            0
-        } else {
-            self.scales.send()
-        };
-        u32::from(segment.window) << scale
-    }
-
-    /// Takes the window if the segment is newer than the one that told it last (RFC 9293,
-    /// section 3.10.7.4, fifth): of two that are as new, the larger. `seq` is its number, or that of
-    /// the last that is like it.
-    #[inline]
-    pub(super) fn update_window(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        seq: Seq,
-        advanced: bool,
-    ) {
-        if seq.is_before(self.window_seq) || segment.ack.is_before(self.una) {
-            return;
-        }
-        let window = self.scaled_window(segment);
-        let is_newer = advanced || self.window_seq != seq;
-        if window > self.send_window {
-            cx.counters.rcvwinupd += u64::from(segment.len == 0 && !advanced);
-            if self.has(Flag::PERSIST) {
-                self.clear(Flag::PERSIST.or(Flag::PROBE));
-                self.backoff = 0;
-                self.timers.stop(Timer::Retransmit);
-            }
-            self.send_window_max = self.send_window_max.max(window);
-        } else if !is_newer {
-            return;
-        }
-        self.send_window = window;
-        self.window_seq = seq;
     }
 
     /// A FIN arrived; it counts when all before it has (eighth step).

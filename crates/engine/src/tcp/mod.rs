@@ -3,8 +3,9 @@
 //! | what | where | source |
 //! |---|---|---|
 //! | states, beginning, end | `connection`, with SYNs in `handshake` | RFC 9293 |
-//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly`; most of it at once in `usual` | RFC 9293, 5961, 7323, 2018 |
-//! | what leaves | `output`, the last of it mostly in `last_segment` | RFC 9293, 1122 (Nagle, silly windows) |
+//! | usual segments, in and out | `usual` | those of the next two |
+//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
+//! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
 //! | time | `rtt`, `timers`, `timeout` | RFC 6298 |
@@ -25,7 +26,6 @@ mod counters;
 mod handshake;
 mod info;
 mod input;
-mod last_segment;
 mod outcome;
 mod output;
 mod ranges;

@@ -1,7 +1,6 @@
 //! What a connection sends, and when.
 
 use allosaur_packet::transport::tcp::TcpFlags;
-use allosaur_packet::transport::tcp_options::SackBlocks;
 
 use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
@@ -110,23 +109,6 @@ impl Connection {
         Progress::Done
     }
 
-    /// All was sent, and nothing asks for more: so it is after most of what arrives. Then
-    /// [`poll_transmit`](Connection::poll_transmit) does nothing.
-    #[inline]
-    pub fn has_nothing_to_say(&self) -> bool {
-        let end = self.end + u32::from(self.has(Flag::FIN_WANTED));
-        !self.has(Flag::ASKS) && self.next == end && self.is_synchronized()
-    }
-
-    /// The short way: new data on a connection where nothing is lost.
-    #[inline]
-    pub(super) fn is_plain_output(&self) -> bool {
-        self.is_synchronized()
-            && self.next == self.high
-            && !self.side.is_some()
-            && !self.has(Flag::NOT_PLAIN_OUTPUT)
-    }
-
     /// Sends as many full segments as there are and both windows allow, one like the other; but
     /// not the one that the end follows.
     fn send_full(&mut self, cx: &mut TcpContext<'_>, tx: &mut impl SegmentTx) -> Progress {
@@ -204,24 +186,6 @@ impl Connection {
             End::CutOff
         } else {
             End::Reset
-        }
-    }
-
-    /// After a rest longer than a timeout, the window begins anew: "if the TCP has not sent data
-    /// in an interval exceeding the retransmission timeout" (RFC 5681, section 4.1).
-    #[inline(always)]
-    pub(super) fn rest(&mut self, cx: &mut TcpContext<'_>) {
-        let has_new = self.una == self.high && self.next.is_before(self.end);
-        if !has_new || !self.is_synchronized() {
-            return;
-        }
-        let rested_ms = cx.now_ms.wrapping_sub(self.sent_ms);
-        if rested_ms > self.rtt.timeout_ms(0) {
-            let segments = u32::from(cx.tunables.initial_window_segments);
-            let window = segments * u32::from(self.mss);
-            let cubic = cx.sides.cold.look_mut(self.cold);
-            let cubic = cubic.map(|cold| &mut cold.cubic);
-            self.congestion.restart_after_idle(window, cubic);
         }
     }
 
@@ -383,7 +347,7 @@ impl Connection {
         }
     }
 
-    fn sack_blocks_max(&self) -> usize {
+    pub(super) fn sack_blocks_max(&self) -> usize {
         if self.has(Flag::TIMESTAMPS) {
             SACK_BLOCKS.0
         } else {
@@ -408,47 +372,11 @@ impl Connection {
         }
     }
 
-    /// The number of what has no data: after all that was sent, even when some of it is being
-    /// sent again, for the other side may have it; but not beyond its window.
-    #[inline]
-    pub(super) fn quiet_seq(&self) -> Seq {
-        self.high.min(self.una + self.send_window)
-    }
-
-    /// The header of any segment after the SYN.
-    #[inline(always)]
-    pub(super) fn header(&self, cx: &TcpContext<'_>, seq: Seq) -> Segment {
-        let mut flags = TcpFlags::ACK;
-        if self.has(Flag::ECN_ECHO) {
-            flags |= TcpFlags::ECE;
-        }
-        let window = match cx.unread_bytes {
-            0 => cx.tunables.receive_buffer_bytes,
-            _ => self.window_left(cx),
-        };
-        let window = window >> self.scales.receive();
-        Segment {
-            seq,
-            ack: self.expected,
-            flags,
-            window: window.min(0xffff) as u16,
-            timestamps: self
-                .has(Flag::TIMESTAMPS)
-                .then_some((cx.now_ms, self.timestamp)),
-            sack: if self.side.is_some() {
-                self.sack_blocks(cx, self.sack_blocks_max())
-            } else {
-                SackBlocks::default()
-            },
-            ..Segment::default()
-        }
-    }
-
     /// The window of an application that has not consumed all that arrived. Its right edge does not
     /// move left, and moves right only by enough that the peer sends no tiny segments (RFC 9293,
     /// section 3.8.6.2.2).
     #[cold]
-    fn window_left(&self, cx: &TcpContext<'_>) -> u32 {
+    pub(super) fn window_left(&self, cx: &TcpContext<'_>) -> u32 {
         let offered = self.expected.until(self.offered);
         let room = cx.tunables.receive_buffer_bytes;
         let left = room.saturating_sub(cx.unread_bytes);
@@ -473,35 +401,25 @@ impl Connection {
         }
     }
 
+    /// Whether a [`syn`](Connection::syn) is to be sent and nothing else. Say
+    /// [`note_syn_sent`](Connection::note_syn_sent) when it has left.
     #[inline(always)]
-    pub(super) fn data_segment(
-        &self,
-        cx: &TcpContext<'_>,
-        seq: Seq,
-        len: u32,
-        fin: bool,
-    ) -> Segment {
-        let mut segment = Segment {
-            len,
-            offset: self.oldest_byte().until(seq),
-            ..self.header(cx, seq)
-        };
-        if fin {
-            segment.flags |= TcpFlags::FIN;
+    pub fn is_syn_due(&self) -> bool {
+        let is_asking = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
+        is_asking && self.next == self.una && !self.has(Flag::RESET.or(Flag::ACK_NOW))
+    }
+
+    /// Such a segment left.
+    #[inline(always)]
+    pub fn note_syn_sent(&mut self, cx: &mut TcpContext<'_>) {
+        cx.counters.sndtotal += 1;
+        cx.counters.sndctrl += 1;
+        if self.high == self.una {
+            self.time(cx, self.una + 1);
         }
-        let is_last = seq + len == self.end;
-        if len > 0 && (is_last || cx.tunables.always_push) {
-            segment.flags |= TcpFlags::PSH;
-        }
-        let is_new = !seq.is_before(self.high);
-        if self.has(Flag::ECN) && len > 0 && is_new && !self.has(Flag::PROBE) {
-            // Data again may not be marked, nor probes (RFC 3168, sections 6.1.5 and 6.1.6).
-            segment.ecn = true;
-            if self.has(Flag::ECN_REDUCED) {
-                segment.flags |= TcpFlags::CWR;
-            }
-        }
-        segment
+        self.next = self.una + 1;
+        self.high = self.high.max(self.next);
+        self.start_retransmission(cx);
     }
 
     /// The segment left.
@@ -536,23 +454,6 @@ impl Connection {
             }
         }
         self.note_acknowledged(cx, segment);
-    }
-
-    /// An acknowledgment left, alone or with data.
-    #[inline(always)]
-    pub(super) fn note_acknowledged(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
-        if !segment.sack.as_slice().is_empty() {
-            cx.counters.sack_send_blocks += 1;
-        }
-        if segment.has(TcpFlags::CWR) {
-            self.clear(Flag::ECN_REDUCED);
-        }
-        cx.counters.ecn_ect0 += u64::from(segment.ecn);
-        self.clear(Flag::ACK_NOW);
-        self.timers.stop(Timer::DelayedAck);
-        self.last_ack_sent = self.expected;
-        let edge = self.expected + (u32::from(segment.window) << self.scales.receive());
-        self.offered = self.offered.max(edge);
     }
 
     #[inline(always)]
@@ -627,32 +528,6 @@ impl Connection {
             | TcpState::LastAck
             | TcpState::TimeWait
             | TcpState::Closed => {}
-        }
-    }
-
-    /// Begins to measure a round trip, if none is being measured.
-    #[inline(always)]
-    pub(super) fn time(&mut self, cx: &mut TcpContext<'_>, end: Seq) {
-        if !self.has(Flag::TIMING) {
-            self.set(Flag::TIMING);
-            self.timed = end;
-            self.timed_us = cx.now_us;
-            cx.counters.segstimed += 1;
-        }
-    }
-
-    /// RFC 6298, rule 5.1.
-    #[inline(always)]
-    pub(super) fn start_retransmission(&mut self, cx: &TcpContext<'_>) {
-        if self.has(Flag::PERSIST) {
-            self.clear(Flag::PERSIST);
-            self.backoff = 0;
-            self.timers.stop(Timer::Retransmit);
-        }
-        if !self.timers.is_set(Timer::Retransmit) {
-            let timeout_ms = self.rtt.timeout_ms(self.backoff);
-            let at_ms = cx.now_ms.wrapping_add(timeout_ms);
-            self.timers.set(Timer::Retransmit, at_ms);
         }
     }
 

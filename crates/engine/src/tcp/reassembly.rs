@@ -10,7 +10,6 @@ use super::input::Part;
 use super::outcome::Outcome;
 use super::recovery::RecoveryPool;
 use super::seq::Seq;
-use super::timers::Timer;
 
 impl Connection {
     #[inline]
@@ -49,24 +48,6 @@ impl Connection {
             self.release_idle_side(cx);
         } else {
             self.acknowledge_soon(cx, 1);
-        }
-    }
-
-    /// Every second segment is acknowledged at once (RFC 9293, section 3.8.6.3), or as many bytes
-    /// as the user said; the others wait for company. `segments` arrived together.
-    #[inline]
-    pub(super) fn acknowledge_soon(&mut self, cx: &TcpContext<'_>, segments: u32) {
-        let waiting = self.last_ack_sent.until(self.expected);
-        let is_enough = match u32::from(cx.tunables.acknowledge_bytes) {
-            0 => segments > 1 || self.timers.is_set(Timer::DelayedAck),
-            // Half a window at most: who waits for more would stop the other side.
-            bytes => waiting >= bytes.min(cx.tunables.receive_buffer_bytes / 2),
-        };
-        if is_enough {
-            self.set(Flag::ACK_NOW);
-        } else if !self.timers.is_set(Timer::DelayedAck) {
-            let at_ms = cx.now_ms.wrapping_add(cx.tunables.delayed_ack_ms);
-            self.timers.set(Timer::DelayedAck, at_ms);
         }
     }
 
