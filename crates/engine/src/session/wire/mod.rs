@@ -1,9 +1,12 @@
-//! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, those that come most
-//! `usual` reads sooner; `emit` writes one around data that somebody else writes, and `encapsulation` is
-//! what stands in front of its IP packet.
+//! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, and `emit` writes one
+//! around data that somebody else writes; those that come most `usual` reads and writes sooner.
+//! `envelope` is what surrounds the data, `encapsulation` what stands in front of the IP packet, and
+//! `coalesce` finds segments that can be handled as one.
 
+mod coalesce;
 mod emit;
 mod encapsulation;
+mod envelope;
 mod parse;
 mod usual;
 
@@ -12,10 +15,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_packet::network::checksum::{self, Sum};
 use allosaur_packet::network::ip_protocol::IpProtocol;
 
-pub use emit::{Content, Envelope, HeaderTemplate, Places, SYN_BYTES, TIMED_BYTES, header_bytes};
+pub use coalesce::coalesce;
+pub use emit::HeaderTemplate;
 pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
+pub use envelope::{Content, Envelope, Places, header_bytes};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
-pub use usual::{coalesce, read_usual};
+pub use usual::{SYN_BYTES, TIMED_BYTES, read_usual};
 
 /// The ECN field of the IP header (RFC 3168, section 5) of a packet that a router marked.
 const CE: u8 = 0b11;

@@ -1,6 +1,6 @@
-//! Reading the frames that flows mostly exchange, at once: TCP or UDP over IPv4 without IP options
-//! or tags, and of TCP the headers that our own segments have. What differs in anything, or is wrong,
-//! is read again by `parse`, which knows why.
+//! The frames that flows mostly exchange, read and written at once: TCP or UDP over IPv4 without IP
+//! options or tags, and of TCP the headers that our own segments have. What differs in anything, or is
+//! wrong, is read again by `parse`, which knows why, and written by `emit`.
 
 use std::net::Ipv4Addr;
 
@@ -11,20 +11,27 @@ use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags};
 use allosaur_packet::transport::udp as udp_header;
 
+use super::envelope::{Content, Envelope, IPV4_BYTES, Places};
 use super::parse::{Arrival, Received};
 use super::{Addresses, CE, MSS, SACK_PERMITTED, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, WINDOW_SCALE};
-use crate::tcp::{Coalesced, Segment, Seq};
+use crate::tcp::{Segment, Seq};
 
-const NETWORK: usize = ethernet::HEADER_BYTES;
-const IPV4_BYTES: usize = 20;
-const TRANSPORT: usize = NETWORK + IPV4_BYTES;
+pub(super) const NETWORK: usize = ethernet::HEADER_BYTES;
+/// Behind Ethernet without tags, and IPv4.
+pub(super) const TRANSPORT: usize = NETWORK + IPV4_BYTES;
 /// Of a frame, what is there in any: an Ethernet header, IPv4 and TCP without options.
-const HEADERS_BYTES: usize = TRANSPORT + tcp_header::HEADER_BYTES_MIN;
+pub(super) const HEADERS_BYTES: usize = TRANSPORT + TCP_BYTES;
 const TCP_BYTES: usize = tcp_header::HEADER_BYTES_MIN;
 /// A TCP header with timestamps and nothing else.
-const TIMED_BYTES: usize = TCP_BYTES + USUAL_OPTIONS_BYTES;
-/// That of a SYN that offers all that we know, as `emit` writes it.
-const SYN_BYTES: usize = TIMED_BYTES + 12;
+pub(super) const TIMED_HEADER_BYTES: usize = TCP_BYTES + USUAL_OPTIONS_BYTES;
+/// That of a SYN that offers all that we know.
+const SYN_HEADER_BYTES: usize = TCP_BYTES + 4 * SYN_OPTIONS;
+/// What stands in front of the data of a segment with timestamps and nothing else.
+pub const TIMED_BYTES: usize = TRANSPORT + TIMED_HEADER_BYTES;
+/// The options of a SYN that offers all that we know, in words.
+const SYN_OPTIONS: usize = 6;
+/// Such a SYN.
+pub const SYN_BYTES: usize = TRANSPORT + SYN_HEADER_BYTES;
 
 /// Reads such a frame, and finds where in its head data begins that is not apart; `None` when it is
 /// none, or wrong: see `parse`. Data that is apart is not looked at, as its sum is known.
@@ -52,15 +59,15 @@ pub fn read_usual(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
     let pseudo_header = pseudo_header(network, IpProtocol::TCP, header_bytes + data.len());
     let segment = &frame.head[TRANSPORT..];
     let (header_sum, timestamps) = match header_bytes {
-        TIMED_BYTES => {
-            let header: &[u8; TIMED_BYTES] = segment.first_chunk()?;
+        TIMED_HEADER_BYTES => {
+            let header: &[u8; TIMED_HEADER_BYTES] = segment.first_chunk()?;
             if word(header, TCP_BYTES) != USUAL_OPTIONS {
                 return None;
             }
             (Sum::of_header(header), Some(header))
         }
         TCP_BYTES => (Sum::of_header(fixed), None),
-        SYN_BYTES => {
+        SYN_HEADER_BYTES => {
             let options = read_syn_options(segment, pseudo_header.and_sum(data_sum))?;
             let read = Segment {
                 mss: Some(options.mss),
@@ -69,7 +76,7 @@ pub fn read_usual(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
                 window_scale: Some(options.window_scale),
                 ..fixed_fields(network, fixed, data.len())
             };
-            let start = TRANSPORT + SYN_BYTES;
+            let start = TRANSPORT + SYN_HEADER_BYTES;
             return Some((received(network, fixed, Arrival::Tcp(read)), start));
         }
         _ => return None,
@@ -91,148 +98,13 @@ pub fn read_usual(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
     Some((received(network, fixed, Arrival::Tcp(read)), start))
 }
 
-/// Counts the segments that bring the data behind that of `segment`, which [`read_usual`] read from
-/// `first`, and differ from it in nothing but their numbers: those at the beginning of `behind`, up to
-/// one with PSH, and as long as all have no more than `bytes_max`. So Linux' GRO takes them together.
-pub fn coalesce(
-    first: &SplitFrame<'_>,
-    segment: &Segment,
-    behind: &[SplitFrame<'_>],
-    bytes_max: u32,
-) -> Coalesced {
-    let mut coalesced = Coalesced::one(segment.len);
-    let mut is_last = segment.has(TcpFlags::PSH);
-    let Some(alike) = behind.first().and_then(|next| Alike::of(first, next)) else {
-        return coalesced;
-    };
-    for next in behind {
-        let seq = segment.seq + coalesced.bytes;
-        match alike.read(next, seq) {
-            Some((bytes, is_pushed)) if !is_last && coalesced.bytes + bytes <= bytes_max => {
-                coalesced.add(bytes);
-                is_last = is_pushed;
-            }
-            _ => break,
-        }
-    }
-    coalesced
-}
-
-/// The words of Ethernet, IPv4 and the beginning of TCP that segments have in common: not the length,
-/// identification and checksum of their packets, not their number, nor whether they are pushed.
-const COMMON_WORDS: [u64; COMMON_BYTES / 8] = {
-    let mut bits = [0xff_u8; COMMON_BYTES];
-    let mut differ = 0;
-    while differ < 10 {
-        bits[[16, 17, 18, 19, 24, 25, 38, 39, 40, 41][differ]] = 0;
-        differ += 1;
-    }
-    bits[FLAGS] = !TcpFlags::PSH.0;
-    let mut words = [0; COMMON_BYTES / 8];
-    let mut n = 0;
-    while n < bits.len() {
-        // In the order of memory.
-        let shift = if cfg!(target_endian = "little") {
-            8 * (n % 8)
-        } else {
-            56 - 8 * (n % 8)
-        };
-        words[n / 8] |= (bits[n] as u64) << shift;
-        n += 1;
-    }
-    words
-};
-const COMMON_BYTES: usize = 48;
-/// Where a segment has its flags.
-const FLAGS: usize = TRANSPORT + 13;
-
-/// What segments have in common that are coalesced.
-struct Alike<'a> {
-    first: &'a [u8; HEADERS_BYTES],
-    /// Timestamps, or none.
-    options: Option<&'a [u8; USUAL_OPTIONS_BYTES]>,
-    /// What the checksum of IPv4 covers, but for what differs.
-    network_sum: Sum,
-    /// The same of TCP.
-    transport_sum: Sum,
-}
-
-impl<'a> Alike<'a> {
-    /// That of a frame that `read_usual` read, if the next one looks like it.
-    #[inline]
-    fn of(first: &SplitFrame<'a>, next: &SplitFrame<'_>) -> Option<Alike<'a>> {
-        let headers: &[u8; HEADERS_BYTES] = first.head.first_chunk()?;
-        let options = match 4 * usize::from(headers[TRANSPORT + 12] >> 4) {
-            TIMED_BYTES => Some(first.head[HEADERS_BYTES..].first_chunk()?),
-            _ => None,
-        };
-        if !are_alike(headers, next.head.first_chunk()?) {
-            return None;
-        }
-        let word = |at: usize| word(headers, at);
-        let addresses = Sum::default().and_u32(word(26)).and_u32(word(30));
-        let network = addresses.and_u16(half(headers, 14)).and_u32(word(20));
-        let transport = addresses
-            .and_u16(u16::from(IpProtocol::TCP.0))
-            .and_u32(word(34))
-            .and_u32(word(42))
-            .and_u16(half(headers, 48))
-            .and_u16(half(headers, 52));
-        Some(Alike {
-            first: headers,
-            options,
-            network_sum: network,
-            transport_sum: options.map_or(transport, |it| transport.and(it)),
-        })
-    }
-
-    /// The bytes of data of the next one if it is alike, whole and right, and its number `seq`; and
-    /// whether it is pushed.
-    #[inline]
-    fn read(&self, next: &SplitFrame<'_>, seq: Seq) -> Option<(u32, bool)> {
-        let headers: &[u8; HEADERS_BYTES] = next.head.first_chunk()?;
-        let (options, start) = match self.options {
-            Some(_) => (
-                next.head[HEADERS_BYTES..].first_chunk(),
-                TRANSPORT + TIMED_BYTES,
-            ),
-            None => (None, HEADERS_BYTES),
-        };
-        let is_next = are_alike(self.first, headers) && word(headers, 38) == seq.0;
-        if !is_next || options != self.options || next.frame_bytes() > usize::from(u16::MAX) {
-            return None;
-        }
-        let packet_bytes = half(headers, NETWORK + 2);
-        let (data, data_sum) = data_of(next, start, NETWORK + usize::from(packet_bytes))?;
-        let network = self.network_sum.and_u32(word(headers, 16));
-        let network = network.and_u16(half(headers, 24));
-        let transport = self.transport_sum.and_u32(seq.0).and_sum(data_sum);
-        let transport = transport
-            .and_u16(packet_bytes - IPV4_BYTES as u16)
-            .and_u16(half(headers, FLAGS - 1))
-            .and_u16(half(headers, 50));
-        let is_right = network.checksum() == 0 && transport.checksum() == 0;
-        let is_pushed = headers[FLAGS] & TcpFlags::PSH.0 != 0;
-        (is_right && !data.is_empty()).then_some((data.len() as u32, is_pushed))
-    }
-}
-
-/// Whether two headers have the same in all that segments have in common.
-#[inline(always)]
-fn are_alike(one: &[u8; HEADERS_BYTES], other: &[u8; HEADERS_BYTES]) -> bool {
-    let (ones, others) = (one.chunks_exact(8), other.chunks_exact(8));
-    let words = ones.zip(others).zip(COMMON_WORDS);
-    let differ = words.fold(0, |differ, ((one, other), mask)| {
-        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
-        differ | (word(one) ^ word(other)) & mask
-    });
-    // The window, and what is urgent.
-    differ == 0 && half(one, 48) == half(other, 48) && half(one, 52) == half(other, 52)
-}
-
 /// What stands behind the headers of a packet, and its sum: from `start` to `end` of a frame.
 #[inline(always)]
-fn data_of<'f>(frame: &SplitFrame<'f>, start: usize, end: usize) -> Option<(&'f [u8], Sum)> {
+pub(super) fn data_of<'f>(
+    frame: &SplitFrame<'f>,
+    start: usize,
+    end: usize,
+) -> Option<(&'f [u8], Sum)> {
     if frame.is_split() {
         let is_whole = frame.head.len() == start && frame.frame_bytes() == end;
         return is_whole.then(|| (frame.payload, frame.sum()));
@@ -285,7 +157,7 @@ struct SynOptions {
 /// Those of a segment that offers all that we know. `sum` is that of all but its header.
 #[inline(always)]
 fn read_syn_options(segment: &[u8], sum: Sum) -> Option<SynOptions> {
-    let header: &[u8; SYN_BYTES] = segment.first_chunk()?;
+    let header: &[u8; SYN_HEADER_BYTES] = segment.first_chunk()?;
     let (mss, scale) = (word(header, 20), word(header, 40));
     let is_usual = mss >> 16 == MSS
         && word(header, 24) == SACK_PERMITTED
@@ -339,12 +211,150 @@ fn pseudo_header(network: &[u8; IPV4_BYTES], protocol: IpProtocol, bytes: usize)
 
 /// The 16-bit number at `at`, in the order of the wire.
 #[inline(always)]
-fn half<const BYTES: usize>(bytes: &[u8; BYTES], at: usize) -> u16 {
+pub(super) fn half<const BYTES: usize>(bytes: &[u8; BYTES], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// The 32-bit number at `at`, in the order of the wire.
 #[inline(always)]
-fn word<const BYTES: usize>(bytes: &[u8; BYTES], at: usize) -> u32 {
+pub(super) fn word<const BYTES: usize>(bytes: &[u8; BYTES], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+impl Envelope<'_> {
+    /// The same for a frame as most are: IPv4 without tags, and TCP with timestamps and nothing
+    /// else; `None` for others. But for its length all is known when the program is compiled. Its
+    /// envelope has [`Encapsulation::Ethernet`].
+    #[inline(always)]
+    pub fn usual_places(is_plain: bool, segment: &Segment) -> Option<Places> {
+        let is_usual = segment.timestamps.is_some()
+            && segment.mss.is_none()
+            && segment.window_scale.is_none()
+            && !segment.sack_permitted
+            && segment.sack.as_slice().is_empty();
+        (is_plain && is_usual).then_some(Places {
+            network: NETWORK,
+            transport: TRANSPORT,
+            payload: TIMED_BYTES,
+            end: TIMED_BYTES + segment.len as usize,
+        })
+    }
+
+    /// The same for a SYN, or the answer to one, that offers all that we know, in such a frame.
+    #[inline]
+    pub fn syn_places(segment: &Segment) -> Option<Places> {
+        let is_usual = segment.len == 0 && segment.sack.as_slice().is_empty();
+        (is_usual && syn_options(segment).is_some()).then_some(Places {
+            network: NETWORK,
+            transport: TRANSPORT,
+            payload: SYN_BYTES,
+            end: SYN_BYTES,
+        })
+    }
+
+    /// All that stands in front of the data of a segment, where the length of each header is known
+    /// when the program is compiled.
+    #[inline(always)]
+    pub(super) fn write_usual<const OPTIONS: usize, const HEAD: usize>(
+        &self,
+        (from, to): (Ipv4Addr, Ipv4Addr),
+        segment: &Segment,
+        options: [u32; OPTIONS],
+        data_sum: Sum,
+        head: &mut [u8; HEAD],
+    ) {
+        const { assert!(TRANSPORT + tcp_header::HEADER_BYTES_MIN + 4 * OPTIONS == HEAD) };
+        let content = Content::Tcp(segment);
+        let header_bytes = tcp_header::HEADER_BYTES_MIN + 4 * OPTIONS;
+        let segment_bytes = header_bytes + segment.len as usize;
+        let (front, header) = head.split_at_mut(TRANSPORT);
+        let Some(front) = front.first_chunk_mut() else {
+            return;
+        };
+        let sum = self.write_plain((from, to), &content, segment_bytes, front);
+        let mut words = [
+            u32::from(self.ports.0) << 16 | u32::from(self.ports.1),
+            segment.seq.0,
+            segment.ack.0,
+            join([(header_bytes * 4) as u8, segment.flags.0], segment.window),
+            // The checksum, and nothing urgent.
+            0,
+        ];
+        let sum = words.into_iter().fold(sum, Sum::and_u32);
+        let sum = options.into_iter().fold(sum, Sum::and_u32);
+        words[4] = u32::from(sum.and_sum(data_sum).checksum()) << 16;
+        let (fixed, rest) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
+        put_words(words, fixed);
+        put_words(options, rest);
+    }
+
+    /// The header of Ethernet and that of IPv4, as most frames have them. Returns the sum over the
+    /// pseudo header.
+    #[inline(always)]
+    pub(super) fn write_plain(
+        &self,
+        (from, to): (Ipv4Addr, Ipv4Addr),
+        content: &Content<'_>,
+        segment_bytes: usize,
+        front: &mut [u8; TRANSPORT],
+    ) -> Sum {
+        let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) = (self.macs.0.0, self.macs.1.0);
+        let link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, 8, 0];
+        front[..link.len()].copy_from_slice(&link);
+        let protocol = content.protocol();
+        let total = (IPV4_BYTES + segment_bytes) as u16;
+        // Do not fragment: our segments have the size that the way allows.
+        let identification = u32::from(self.identification) << 16 | 0x4000;
+        let mut words = [
+            join([0x45, self.class(content)], total),
+            identification,
+            join([self.time_to_live, protocol.0], 0),
+            from.to_bits(),
+            to.to_bits(),
+        ];
+        let sum = words.into_iter().fold(Sum::default(), Sum::and_u32);
+        words[2] |= u32::from(sum.checksum());
+        put_words(words, &mut front[link.len()..]);
+        checksum::pseudo_header_v4(from, to, protocol, segment_bytes as u16)
+    }
+}
+
+/// The options of a segment with timestamps, where it has no others.
+#[inline(always)]
+pub(super) fn timed_options(segment: &Segment) -> Option<[u32; USUAL_OPTIONS_BYTES / 4]> {
+    let (value, echo) = segment.timestamps?;
+    Some([USUAL_OPTIONS, value, echo])
+}
+
+/// The options of a SYN that offers all that we know, in the order of `write_options`.
+#[inline(always)]
+pub(super) fn syn_options(segment: &Segment) -> Option<[u32; SYN_OPTIONS]> {
+    let (value, echo) = segment.timestamps?;
+    let (mss, shift) = (segment.mss?, segment.window_scale?);
+    segment.sack_permitted.then_some([
+        MSS << 16 | u32::from(mss),
+        SACK_PERMITTED,
+        USUAL_OPTIONS,
+        value,
+        echo,
+        WINDOW_SCALE << 8 | u32::from(shift),
+    ])
+}
+
+/// Two bytes and a 16-bit number, in the order of the wire.
+#[inline]
+pub(super) fn join([first, second]: [u8; 2], third: u16) -> u32 {
+    u32::from(first) << 24 | u32::from(second) << 16 | u32::from(third)
+}
+
+/// Writes words in the order of the wire, and returns their sum.
+#[inline]
+pub(super) fn put_words<const N: usize>(words: [u32; N], to: &mut [u8]) -> Sum {
+    let mut sum = Sum::default();
+    let to = &mut to[..4 * N];
+    for (word, place) in words.into_iter().zip(to.chunks_exact_mut(4)) {
+        place.copy_from_slice(&word.to_be_bytes());
+        sum = sum.and_u32(word);
+    }
+    sum
 }
