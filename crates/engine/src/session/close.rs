@@ -72,6 +72,11 @@ impl Session {
         }
     }
 
+    /// Whether it ended because we reset it.
+    pub fn was_reset_by_us(&self) -> bool {
+        self.flags.has(SessionFlag::Aborted)
+    }
+
     /// Gives back what it holds in pools. The last thing before it is forgotten.
     pub fn release(&mut self, pools: &mut Pools) {
         self.release_all_but_link(pools);

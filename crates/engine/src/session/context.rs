@@ -11,7 +11,7 @@ use crate::app::{
 };
 use crate::flow::Prefixes;
 use crate::rng::Lcg;
-use crate::tcp::{self, RecoveryPool, TcpCounters, Tunables};
+use crate::tcp::{RecoveryPool, TcpContext, TcpCounters, Tunables};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos};
 
 /// What one side of the flows of one template counts.
@@ -94,6 +94,26 @@ pub struct Clock {
     pub tcp_ms: u32,
 }
 
+impl Clock {
+    /// What a TCP connection works with at this time, where all that it delivers is consumed.
+    #[inline(always)]
+    pub(super) fn tcp<'a>(
+        &self,
+        tunables: &'a Tunables,
+        counters: &'a mut SideCounters,
+        sides: &'a mut RecoveryPool,
+    ) -> TcpContext<'a> {
+        TcpContext {
+            now_ms: self.tcp_ms,
+            now_us: self.us,
+            tunables,
+            unread_bytes: 0,
+            counters: &mut counters.tcp,
+            sides,
+        }
+    }
+}
+
 impl Default for Clock {
     /// Of no time that is ever asked for.
     fn default() -> Clock {
@@ -129,15 +149,11 @@ pub struct FlowContext<'a> {
 
 impl FlowContext<'_> {
     /// What its TCP connection works with.
-    pub(super) fn tcp(&mut self) -> tcp::TcpContext<'_> {
-        tcp::TcpContext {
-            now_ms: self.pools.clock.tcp_ms,
-            now_us: self.pools.clock.us,
-            tunables: self.tunables,
-            unread_bytes: 0,
-            counters: &mut self.counters.tcp,
-            sides: &mut self.pools.sides,
-        }
+    pub(super) fn tcp(&mut self) -> TcpContext<'_> {
+        let pools = &mut *self.pools;
+        pools
+            .clock
+            .tcp(self.tunables, self.counters, &mut pools.sides)
     }
 
     /// Calls `act` on an application over bytes, which may use all else that is here.

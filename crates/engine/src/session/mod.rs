@@ -2,7 +2,8 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a flow with its program, and its segments | `flow`, with what each call is given in `context`; those that say all at once `last_segment` |
+//! | a flow with its program, and its usual segments | `flow`, with what each call is given in `context` |
+//! | its other segments, and what else happens to it | `transmit`, `events` |
 //! | how it begins, and how it is ended | `open`, `close` |
 //! | how messages travel | `udp_transport` with `udp` |
 //! | what runs on it | `application`: a program, or an application over bytes |
@@ -18,13 +19,14 @@ mod application;
 mod byte_flow;
 mod close;
 mod context;
+mod events;
 mod flow;
-mod last_segment;
 mod links;
 mod open;
 mod outbox;
 mod receive_buffer;
 mod time_wait;
+mod transmit;
 mod udp;
 mod udp_transport;
 pub mod wire;

@@ -95,6 +95,15 @@ impl Session {
         }
     }
 
+    /// Whether the other side is there: it answered what we sent, or at least said more than its
+    /// first.
+    pub fn is_proven(&self) -> bool {
+        match &self.transport {
+            FlowTransport::Tcp(_) => self.flags.has(SessionFlag::Connected),
+            FlowTransport::Udp(udp) => udp.has_heard_again(),
+        }
+    }
+
     /// Runs another program from its beginning, before the first was told of any data.
     pub fn run_instead(&mut self, cx: &mut FlowContext<'_>) {
         self.release_application(cx.pools);

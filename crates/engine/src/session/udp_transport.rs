@@ -2,9 +2,11 @@
 
 use allosaur_packet::network::checksum::Sum;
 
+use super::app_latency::Stamp;
 use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
-use super::flow::{FlowTransport, Session, SessionFlag, envelope};
+use super::flow::{FlowTransport, Session, SessionFlag};
+use super::transmit::envelope;
 use super::wire::Content;
 use crate::tcp::Progress;
 use crate::time::MICROSECOND;
@@ -37,6 +39,14 @@ impl Session {
             }
         }
         self.attend(cx, tx)
+    }
+
+    /// The number by which its messages say whose they are: a client's, with the add-on "latency".
+    pub fn connection_number(&self) -> Option<u32> {
+        match &self.transport {
+            FlowTransport::Tcp(_) => None,
+            FlowTransport::Udp(udp) => udp.stamp.as_ref().and_then(Stamp::connection),
+        }
     }
 
     /// Bytes of the longest message that its port takes.

@@ -1,0 +1,156 @@
+//! What else happens to a flow than a segment that arrives for itself: segments that are handled as
+//! one, its time has come, the queue has room. And the loop of flows that are no programs over TCP.
+
+use super::application::FlowApplication;
+use super::context::{FlowContext, FlowStatus, FrameTx};
+use super::flow::{FlowTransport, LATER, ROUNDS_MAX, Session, SessionFlag};
+use crate::tcp::{Coalesced, Progress, Segment};
+use crate::time::Tight;
+
+impl Session {
+    /// It was just made: it says its first.
+    pub fn begin(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+        self.attend(cx, tx)
+    }
+
+    /// How many bytes may come with `segment` in segments like it that are handled together
+    /// ([`handle_coalesced`](Session::handle_coalesced)); 0 when it is handled alone.
+    #[inline]
+    pub fn coalesced_bytes_max(&self, segment: &Segment) -> u32 {
+        match (&self.application, &self.transport) {
+            (FlowApplication::Program(_), FlowTransport::Tcp(connection)) => {
+                connection.coalesced_bytes_max(segment)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Segments arrived that are handled as one: `segment` is the first of them.
+    pub fn handle_coalesced(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+        segment: &Segment,
+        coalesced: Coalesced,
+    ) -> FlowStatus {
+        if let FlowTransport::Tcp(connection) = &mut self.transport {
+            let outcome = connection.handle_coalesced(&mut cx.tcp(), segment, coalesced);
+            self.note_outcome(cx, &outcome);
+        }
+        self.attend(cx, tx)
+    }
+
+    /// The time that was told has come.
+    pub fn handle_timeout(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+    ) -> FlowStatus {
+        if self.flags.has(SessionFlag::Aborted) && self.wake_at.get() <= cx.now {
+            self.end_untold(cx);
+            return FlowStatus::Over;
+        }
+        if self.wake_at.get() <= cx.now {
+            self.wake_at = Tight::MAX;
+            match &mut self.application {
+                FlowApplication::Program(program) => program.handle_timeout(),
+                FlowApplication::Bytes(index) => {
+                    let index = *index;
+                    cx.with_bytes(index, |cx, it| {
+                        it.application.handle_timeout(&mut cx.application());
+                    });
+                }
+            }
+        }
+        match &mut self.transport {
+            FlowTransport::Tcp(connection) => {
+                let outcome = connection.handle_timeout(&mut cx.tcp());
+                self.note_outcome(cx, &outcome);
+            }
+            FlowTransport::Udp(udp) => udp.handle_timeout(cx.now, &mut cx.counters.udp),
+        }
+        self.attend(cx, tx)
+    }
+
+    /// The flow that its program waits for is over, or could not be; that one's program chose
+    /// `next_group` last.
+    pub fn handle_executed(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+        next_group: u16,
+    ) -> FlowStatus {
+        if let FlowApplication::Program(program) = &mut self.application {
+            program.handle_executed(next_group);
+        }
+        self.attend(cx, tx)
+    }
+
+    /// The group that its program chose last; 0 for none.
+    pub fn next_group(&self) -> u16 {
+        match &self.application {
+            FlowApplication::Program(program) => program.next_group(),
+            FlowApplication::Bytes(_) => 0,
+        }
+    }
+
+    /// The tx queue has room again.
+    pub fn handle_writable(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+    ) -> FlowStatus {
+        self.attend(cx, tx)
+    }
+
+    /// The same for all others.
+    #[inline(never)]
+    pub(super) fn attend_any(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+    ) -> FlowStatus {
+        for _ in 0..ROUNDS_MAX {
+            // A message that waited, and leaves now, lets the program go on.
+            let acted = self.run_application(cx) || self.is_message_waiting();
+            let progress = self.transmit(cx, tx);
+            if self.is_over() {
+                if let FlowApplication::Bytes(index) = self.application {
+                    self.note_over(cx, index);
+                }
+                return FlowStatus::Over;
+            }
+            if progress == Progress::Blocked {
+                return FlowStatus::Blocked(self.due(cx));
+            }
+            if !acted || self.rests() {
+                return FlowStatus::Open(self.due(cx));
+            }
+        }
+        FlowStatus::Open(Some(cx.now + LATER))
+    }
+
+    /// Runs the program until it waits. Returns whether it did anything.
+    #[inline]
+    fn run_application(&mut self, cx: &mut FlowContext<'_>) -> bool {
+        match &self.application {
+            FlowApplication::Program(program) => !program.is_waiting() && self.run_program(cx),
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                self.run_bytes(cx, index)
+            }
+        }
+    }
+
+    /// Sends what may be sent.
+    fn transmit(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
+        if matches!(self.transport, FlowTransport::Udp(_)) {
+            return self.transmit_message(cx, tx);
+        }
+        if self.hand_over(cx) {
+            Progress::Done
+        } else {
+            self.transmit_segments(cx, tx)
+        }
+    }
+}
