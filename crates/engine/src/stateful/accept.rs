@@ -4,7 +4,8 @@ use allosaur_packet::frame::Layout;
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::dispatch::{FlowFlags, PortFrameTx, context};
+use super::dispatch::{PortFrameTx, context};
+use super::entry::FlowFlags;
 use super::open::FlowSpec;
 use super::run::{Run, place};
 use super::rx::{Arrived, Frame};

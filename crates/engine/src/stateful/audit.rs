@@ -3,7 +3,7 @@
 //! Nothing here is called while traffic runs.
 
 use super::StatefulEngine;
-use super::dispatch::FlowFlags;
+use super::entry::FlowFlags;
 use super::run::place;
 use crate::template::Side;
 

@@ -1,6 +1,6 @@
 //! Flows that end: each when it is over, all of a profile with it.
 
-use super::dispatch::{FlowEntry, FlowFlags};
+use super::entry::{FlowEntry, FlowFlags};
 use super::run::place;
 use super::{RunIndex, StatefulEngine, WOKEN_AHEAD};
 use crate::flow::{FlowIndex, FlowKey};

@@ -1,10 +1,11 @@
-//! Flows at work: what a core keeps of each in as little memory as may be, calling it with all it
-//! needs, and seeing to what follows.
+//! Flows at work: calling one with all it needs, the queue that its frames leave by among it, and seeing
+//! to what follows.
 
 use allosaur_packet::shared_payload::SharedPayload;
 
+use super::entry::FlowFlags;
 use super::run::{Run, place};
-use super::{FlowPortInfo, RunIndex, StatefulEngine};
+use super::{FlowPortInfo, StatefulEngine};
 use crate::flow::FlowIndex;
 use crate::rng::Lcg;
 use crate::session::{
@@ -12,136 +13,11 @@ use crate::session::{
 };
 use crate::stats::TransmitCounters;
 use crate::template::{CompiledProfile, Side, SideTunables, TemplateIndex};
-use crate::time::{MILLISECOND, Nanos};
+use crate::time::Nanos;
 use crate::transmit::{PortIndex, QueueOp, Transmit, TxQueues};
 
 /// The time to live when the user does not say.
 const TIME_TO_LIVE: u8 = 64;
-
-/// What may be true of a flow: one bit each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FlowFlags {
-    /// A program asked for it.
-    Executed = 1,
-    /// Its program asked for another flow.
-    Asks = 1 << 1,
-    /// It waits for room in its port's queue.
-    Blocked = 1 << 2,
-    /// It was counted as one whose ends know of each other.
-    Counted = 1 << 3,
-    /// Its other side asked, and may be nobody, see `half_open`.
-    HalfOpen = 1 << 4,
-    /// It is over; only its key is still needed.
-    Lingering = 1 << 5,
-    /// Its first bytes decide about its template.
-    Deferred = 1 << 6,
-    /// It is a server's.
-    Server = 1 << 7,
-}
-
-/// A flow, and whose it is.
-#[derive(Debug)]
-pub(super) struct FlowEntry {
-    pub(super) session: Session,
-    pub(super) run: RunIndex,
-    flags: u8,
-    /// The clients that it belongs to, in its run: 24 bits.
-    clients: [u8; 3],
-    pub(super) template: TemplateIndex,
-    /// When it began, in ms.
-    pub(super) began_ms: u32,
-}
-
-impl FlowEntry {
-    /// A flow that begins now.
-    pub(super) fn new(
-        now: Nanos,
-        session: Session,
-        run: RunIndex,
-        (template, side): (TemplateIndex, Side),
-        clients: u32,
-    ) -> FlowEntry {
-        let mut entry = FlowEntry {
-            session,
-            run,
-            flags: 0,
-            template,
-            clients: pack(clients),
-            began_ms: (now / MILLISECOND) as u32,
-        };
-        entry.set(FlowFlags::Server, side == Side::Server);
-        entry
-    }
-
-    /// Which side of it is ours.
-    #[inline]
-    pub(super) fn side(&self) -> Side {
-        if self.is(FlowFlags::Server) {
-            Side::Server
-        } else {
-            Side::Client
-        }
-    }
-
-    /// The clients that it belongs to, in its run.
-    #[inline]
-    pub(super) fn clients(&self) -> u32 {
-        let [low, middle, high] = self.clients;
-        u32::from_le_bytes([low, middle, high, 0])
-    }
-
-    /// Whether this is true of it.
-    #[inline]
-    pub(super) fn is(&self, flag: FlowFlags) -> bool {
-        self.flags & flag as u8 != 0
-    }
-
-    /// From now on it is true. Returns whether that is new.
-    #[inline]
-    pub(super) fn set_flag(&mut self, flag: FlowFlags) -> bool {
-        let is_new = !self.is(flag);
-        self.flags |= flag as u8;
-        is_new
-    }
-
-    /// From now on it is not. Returns whether it was.
-    #[inline]
-    pub(super) fn clear_flag(&mut self, flag: FlowFlags) -> bool {
-        let was = self.is(flag);
-        self.flags &= !(flag as u8);
-        was
-    }
-
-    /// Whether it is over but for its key, or its template is not certain.
-    #[inline]
-    pub(super) fn is_lingering_or_deferred(&self) -> bool {
-        self.flags & (FlowFlags::Lingering as u8 | FlowFlags::Deferred as u8) != 0
-    }
-
-    /// Whether nobody waits for it, nor it for anything but its connection, which was there.
-    #[inline]
-    pub(super) fn only_waits(&self) -> bool {
-        self.flags & !(FlowFlags::Server as u8) == FlowFlags::Counted as u8
-    }
-
-    pub(super) fn set(&mut self, flag: FlowFlags, is_true: bool) {
-        if is_true {
-            self.set_flag(flag);
-        } else {
-            self.clear_flag(flag);
-        }
-    }
-}
-
-/// A run has clients of each template on each of its ports: 20,000 times 16, far below 24 bits.
-fn pack(clients: u32) -> [u8; 3] {
-    let [low, middle, high, rest] = clients.to_le_bytes();
-    debug_assert_eq!(rest, 0, "a run has fewer clients");
-    [low, middle, high]
-}
-
-/// Millions of them are held at once: with 12 bytes in the table and 12 of a timer, 220 in all.
-const _: () = assert!(std::mem::size_of::<Option<FlowEntry>>() == 196);
 
 /// A frame for a queue.
 struct WriteFrame<F> {
@@ -431,62 +307,5 @@ impl StatefulEngine {
             Some(due) => self.timers.set_by(index, due),
             None => self.timers.stop(index),
         }
-    }
-
-    /// The time of a flow has come.
-    pub(super) fn wake(&mut self, now: Nanos, index: FlowIndex, tx_queues: &mut impl TxQueues) {
-        let is_lingering = self
-            .flows
-            .at(index)
-            .is_some_and(|entry| entry.is(FlowFlags::Lingering));
-        if is_lingering {
-            return self.forget(index);
-        }
-        self.with_flow(now, index, tx_queues, |session, cx, tx| {
-            session.handle_timeout(cx, tx)
-        });
-    }
-
-    /// Lets flows go on that waited for room, in their order, until a port is full again.
-    pub(super) fn retry_blocked(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) {
-        for port in 0..self.blocked.len() {
-            for _ in 0..self.blocked[port].len() {
-                let Some(index) = self.blocked[port].pop_front() else {
-                    break;
-                };
-                let Some(entry) = self
-                    .flows
-                    .at_mut(index)
-                    .filter(|entry| entry.is(FlowFlags::Blocked))
-                else {
-                    continue;
-                };
-                entry.clear_flag(FlowFlags::Blocked);
-                if entry.is(FlowFlags::Lingering) {
-                    continue;
-                }
-                self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                    session.handle_writable(cx, tx)
-                });
-                if self
-                    .flows
-                    .at(index)
-                    .is_some_and(|entry| entry.is(FlowFlags::Blocked))
-                {
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Whose a flow is: its run, its template, and which side of it is ours.
-    pub(super) fn owner_of(&self, index: FlowIndex) -> Option<(RunIndex, TemplateIndex, Side)> {
-        if index.is_in_fifo() {
-            let rest = self.time_wait.at(index)?;
-            let run = self.run(rest.run())?;
-            return Some((rest.run(), rest.template(run), rest.side()));
-        }
-        let entry = self.flows.at(index)?;
-        Some((entry.run, entry.template, entry.side()))
     }
 }

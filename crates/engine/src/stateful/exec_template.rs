@@ -12,7 +12,7 @@ use allosaur_packet::MacAddress;
 
 use super::client_pool::Drawn;
 use super::clients::Tuple;
-use super::dispatch::FlowFlags;
+use super::entry::FlowFlags;
 use super::open::FlowOpener;
 use super::{RunIndex, StatefulEngine};
 use crate::flow::{FlowIndex, FlowKey};

@@ -2,7 +2,8 @@
 //! them. When there are too many, they make room for others, the oldest first (RFC 4987, section
 //! 3.4), so that a flood from made up addresses keeps nobody out.
 
-use super::dispatch::{FlowFlags, context};
+use super::dispatch::context;
+use super::entry::FlowFlags;
 use super::{Side, StatefulEngine};
 use crate::flow::FlowIndex;
 use crate::time::Nanos;

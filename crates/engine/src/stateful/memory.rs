@@ -1,6 +1,6 @@
 //! What an end of a flow takes of memory, part by part: the table of `docs/concepts/memory-of-flows.md`.
 
-use super::dispatch::FlowEntry;
+use super::entry::FlowEntry;
 use super::time_wait::TimeWaitEntry;
 use crate::app::ProgramRun;
 use crate::flow::{FlowKey, Table, Timers};

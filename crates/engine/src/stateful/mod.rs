@@ -7,11 +7,12 @@
 //! | a profile that runs | `run` |
 //! | who begins flows, from which port | `clients`, `client_pool`, `rss_ports` |
 //! | how fast | `pace` |
-//! | frames that arrive, in bursts, and whose they are | `rx` |
+//! | frames that arrive, in bursts, and whose they are | `rx`; those that are not as most are `unusual`, `admit` |
 //! | those of no flow: who serves them | `accept` |
 //! | what they will need, read beforehand | `look_ahead` |
 //! | flows that only wait | `time_wait` |
-//! | flows at work, and what is known of each | `dispatch` |
+//! | flows at work, and what is known of each | `dispatch`, `entry` |
+//! | flows that are due, or waited for room | `due` |
 //! | flows that begin, and those that end | `open`, `close` |
 //! | flows that programs make | `exec_template` |
 //! | whose clients may be nobody | `half_open` |
@@ -23,12 +24,15 @@
 //! | what can be seen of flows | `records` |
 
 mod accept;
+mod admit;
 mod audit;
 mod client_pool;
 mod clients;
 mod close;
 mod counters;
 mod dispatch;
+mod due;
+mod entry;
 mod exec_template;
 mod filters;
 mod half_open;
@@ -43,6 +47,7 @@ mod run;
 mod rx;
 mod time_wait;
 pub mod topology;
+mod unusual;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -63,7 +68,8 @@ pub use audit::Holdings;
 pub use clients::PORT_MIN as CLIENT_PORT_MIN;
 use clients::Terms;
 pub use counters::FlowTableCounters;
-use dispatch::{FlowEntry, ForgetPayloads, Sent};
+use dispatch::{ForgetPayloads, Sent};
+use entry::FlowEntry;
 use exec_template::Executions;
 use filters::DisabledClients;
 pub use filters::{Blocklist, IGNORED_MAX};

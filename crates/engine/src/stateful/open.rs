@@ -5,7 +5,8 @@ use std::net::Ipv6Addr;
 
 use super::client_pool::Drawn;
 use super::clients::Tuple;
-use super::dispatch::{FlowEntry, FlowFlags, context};
+use super::dispatch::context;
+use super::entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
 use super::{RunIndex, StatefulEngine};
 use crate::app::Transport;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::dispatch::FlowFlags;
+use super::entry::FlowFlags;
 use super::{RunIndex, StatefulEngine};
 use crate::flow::{FlowKey, Prefixes};
 use crate::tcp::Info;

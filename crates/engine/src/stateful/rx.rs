@@ -1,16 +1,14 @@
-//! Frames that arrive, in bursts, some with their data apart: which flow each belongs to.
+//! Frames that arrive, in bursts, some with their data apart: which flow each belongs to. Those that are
+//! not as most are go by way of `unusual` and `admit`.
 
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EthernetView;
 use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::dispatch::{FlowEntry, FlowFlags};
-use super::time_wait::TimeWaitEntry;
 use super::{Disposition, StatefulEngine};
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol, host_of};
 use crate::session::Encapsulation;
-use crate::session::app_latency::Header;
 use crate::session::wire::{self, Addresses, Arrival, ETHERNET, Received};
 use crate::tcp::{Coalesced, Connection, Segment};
 use crate::template::Side;
@@ -88,82 +86,10 @@ impl StatefulEngine {
         self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
     }
 
-    /// A frame that is read step by step: in a tunnel or tags, with options, or damaged.
-    #[inline(never)]
-    fn handle_unusual(
-        &mut self,
-        now: Nanos,
-        port: PortIndex,
-        frame: &SplitFrame<'_>,
-        tx_queues: &mut impl TxQueues,
-    ) -> Disposition {
-        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
-            return Disposition::Other;
-        };
-        if !frame.is_split() {
-            return self.handle_whole(now, port, frame.head, tx_queues);
-        }
-        let side = info.side;
-        let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
-        let read = if is_tunnel {
-            None
-        } else {
-            wire::read_split(frame)
-        };
-        let Some((layout, received)) = read else {
-            let mut scratch = std::mem::take(&mut self.scratch);
-            let disposition = self.handle_whole(now, port, frame.bytes(&mut scratch), tx_queues);
-            self.scratch = scratch;
-            return disposition;
-        };
-        let frame = Frame {
-            bytes: frame.head,
-            data: frame.payload,
-            burst: None,
-            received: &received,
-            encapsulation: &Encapsulation::of(&layout),
-        };
-        self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
-            .0
-    }
-
-    /// The same for one in one part.
-    fn handle_whole(
-        &mut self,
-        now: Nanos,
-        port: PortIndex,
-        bytes: &[u8],
-        tx_queues: &mut impl TxQueues,
-    ) -> Disposition {
-        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
-            return Disposition::Other;
-        };
-        let side = info.side;
-        let (layout, tunnel) = info.encapsulation.parse(bytes);
-        let space = tunnel.as_ref().map(Encapsulation::space);
-        let space = space.unwrap_or_default();
-        let received = match wire::read(bytes, &layout) {
-            Ok(received) => received,
-            Err(refusal) => {
-                self.count_damage((port, space), &layout, bytes);
-                return self.count_refusal(side, refusal);
-            }
-        };
-        let frame = Frame {
-            bytes,
-            data: layout.payload(bytes),
-            burst: None,
-            received: &received,
-            encapsulation: &tunnel.unwrap_or_else(|| Encapsulation::of(&layout)),
-        };
-        self.handle_read(now, (port, space), side, frame, tx_queues)
-            .0
-    }
-
     /// A frame of TCP or UDP that is whole. Returns what [`handle_next`](StatefulEngine::handle_next)
     /// does.
     #[inline]
-    fn handle_read(
+    pub(super) fn handle_read(
         &mut self,
         now: Nanos,
         arrived: Arrived,
@@ -243,49 +169,9 @@ impl StatefulEngine {
         self.table.find(key, is_it)
     }
 
-    /// The flow of a client to which another address or port answered than it had asked: its
-    /// messages say whose they are.
-    fn find_by_connection(&self, side: Side, frame: &Frame<'_>) -> Option<FlowIndex> {
-        let Arrival::Udp(bytes) = frame.received.arrival else {
-            return None;
-        };
-        if side == Side::Server || self.connections.is_empty() {
-            return None;
-        }
-        let header = Header::parse(frame.message(bytes))?;
-        self.connections.get(&header.connection).copied()
-    }
-
-    /// A frame for a flow in TIME-WAIT.
-    fn handle_late(
-        &mut self,
-        now: Nanos,
-        index: FlowIndex,
-        key: &FlowKey,
-        side: Side,
-        frame: Frame<'_>,
-        tx_queues: &mut impl TxQueues,
-    ) {
-        let rest = self.time_wait.at(index);
-        if !rest.is_some_and(TimeWaitEntry::is_lingering) {
-            let index = self.leave_time_wait(now, index);
-            let index = index.expect("what the table has is held");
-            let frame = Frame {
-                burst: None,
-                ..frame
-            };
-            self.handle_known(now, index, key, side, frame, tx_queues);
-            return;
-        }
-        if side == Side::Server && frame.is_new_connection() {
-            self.forget(index);
-            self.handle_unknown(now, key, side, frame, tx_queues);
-        }
-    }
-
     /// A frame for a flow that is there. Returns how many frames were handled.
     #[inline]
-    fn handle_known(
+    pub(super) fn handle_known(
         &mut self,
         now: Nanos,
         index: FlowIndex,
@@ -340,61 +226,6 @@ impl StatefulEngine {
         }
         let coalesced = wire::coalesce(first, segment, behind, bytes_max);
         (coalesced.segments > 1).then_some(coalesced)
-    }
-
-    /// Whether a frame is for the flow that was found, and not for one that takes its place, nor for
-    /// nobody; else what there was to do for it has been done.
-    #[cold]
-    fn admit(
-        &mut self,
-        now: Nanos,
-        index: FlowIndex,
-        key: &FlowKey,
-        side: Side,
-        frame: Frame<'_>,
-        tx_queues: &mut impl TxQueues,
-    ) -> bool {
-        let entry = self.flows.at(index).expect("the caller has it");
-        if let Arrival::Tcp(segment) = &frame.received.arrival {
-            let gives_way = entry.is(FlowFlags::Lingering) && frame.is_new_connection()
-                || entry
-                    .session
-                    .connection()
-                    .is_some_and(|c| c.gives_way_to(segment));
-            if gives_way && side == Side::Server {
-                self.give_way(now, index, tx_queues);
-                self.handle_unknown(now, key, side, frame, tx_queues);
-                return false;
-            }
-        }
-        if entry.is(FlowFlags::Lingering) {
-            return false;
-        }
-        let decides =
-            entry.is(FlowFlags::Deferred) && !frame.data.is_empty() && begins(entry, &frame);
-        if decides && !self.decide(now, index, key, frame.data) {
-            self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                session.abort(cx, tx)
-            });
-            return false;
-        }
-        true
-    }
-
-    /// A flow in TIME-WAIT, or less, makes room for a new one with the same ends.
-    fn give_way(&mut self, now: Nanos, index: FlowIndex, tx_queues: &mut impl TxQueues) {
-        self.with_flow(now, index, tx_queues, |session, cx, _| session.give_way(cx));
-        self.forget(index);
-    }
-}
-
-/// Whether a frame has the first bytes of its flow, and not others that came before them.
-fn begins(entry: &FlowEntry, frame: &Frame<'_>) -> bool {
-    match (frame.received.arrival, entry.session.connection()) {
-        (Arrival::Tcp(segment), Some(connection)) => {
-            connection.expects(segment.seq) && !segment.has(TcpFlags::RST)
-        }
-        _ => true,
     }
 }
 

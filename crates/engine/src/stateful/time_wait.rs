@@ -6,7 +6,7 @@
 //! come last.
 
 use super::close::LINGER;
-use super::dispatch::{FlowEntry, FlowFlags};
+use super::entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
 use super::{RUNS_MAX, RunIndex, StatefulEngine, WOKEN_AHEAD, WOKEN_PER_TURN};
 use crate::flow::{Fifo, FlowIndex, FlowKey};

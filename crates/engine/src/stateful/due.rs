@@ -1,0 +1,55 @@
+//! Flows whose time has come, and those that waited for room in a tx queue.
+
+use super::StatefulEngine;
+use super::entry::FlowFlags;
+use crate::flow::FlowIndex;
+use crate::time::Nanos;
+use crate::transmit::TxQueues;
+
+impl StatefulEngine {
+    /// The time of a flow has come.
+    pub(super) fn wake(&mut self, now: Nanos, index: FlowIndex, tx_queues: &mut impl TxQueues) {
+        let is_lingering = self
+            .flows
+            .at(index)
+            .is_some_and(|entry| entry.is(FlowFlags::Lingering));
+        if is_lingering {
+            return self.forget(index);
+        }
+        self.with_flow(now, index, tx_queues, |session, cx, tx| {
+            session.handle_timeout(cx, tx)
+        });
+    }
+
+    /// Lets flows go on that waited for room, in their order, until a port is full again.
+    pub(super) fn retry_blocked(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) {
+        for port in 0..self.blocked.len() {
+            for _ in 0..self.blocked[port].len() {
+                let Some(index) = self.blocked[port].pop_front() else {
+                    break;
+                };
+                let Some(entry) = self
+                    .flows
+                    .at_mut(index)
+                    .filter(|entry| entry.is(FlowFlags::Blocked))
+                else {
+                    continue;
+                };
+                entry.clear_flag(FlowFlags::Blocked);
+                if entry.is(FlowFlags::Lingering) {
+                    continue;
+                }
+                self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                    session.handle_writable(cx, tx)
+                });
+                if self
+                    .flows
+                    .at(index)
+                    .is_some_and(|entry| entry.is(FlowFlags::Blocked))
+                {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Frames that are read step by step: in a tunnel or tags, with options, damaged, or answered from
+//! another address.
+
+use allosaur_packet::shared_payload::SplitFrame;
+
+use super::rx::Frame;
+use super::{Disposition, StatefulEngine};
+use crate::flow::{AddressSpace, FlowIndex};
+use crate::session::Encapsulation;
+use crate::session::app_latency::Header;
+use crate::session::wire::{self, Arrival};
+use crate::template::Side;
+use crate::time::Nanos;
+use crate::transmit::{PortIndex, TxQueues};
+
+impl StatefulEngine {
+    /// A frame that is read step by step: in a tunnel or tags, with options, or damaged.
+    #[inline(never)]
+    pub(super) fn handle_unusual(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        frame: &SplitFrame<'_>,
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
+        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
+            return Disposition::Other;
+        };
+        if !frame.is_split() {
+            return self.handle_whole(now, port, frame.head, tx_queues);
+        }
+        let side = info.side;
+        let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
+        let read = if is_tunnel {
+            None
+        } else {
+            wire::read_split(frame)
+        };
+        let Some((layout, received)) = read else {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let disposition = self.handle_whole(now, port, frame.bytes(&mut scratch), tx_queues);
+            self.scratch = scratch;
+            return disposition;
+        };
+        let frame = Frame {
+            bytes: frame.head,
+            data: frame.payload,
+            burst: None,
+            received: &received,
+            encapsulation: &Encapsulation::of(&layout),
+        };
+        self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
+            .0
+    }
+
+    /// The same for one in one part.
+    fn handle_whole(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        bytes: &[u8],
+        tx_queues: &mut impl TxQueues,
+    ) -> Disposition {
+        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
+            return Disposition::Other;
+        };
+        let side = info.side;
+        let (layout, tunnel) = info.encapsulation.parse(bytes);
+        let space = tunnel.as_ref().map(Encapsulation::space);
+        let space = space.unwrap_or_default();
+        let received = match wire::read(bytes, &layout) {
+            Ok(received) => received,
+            Err(refusal) => {
+                self.count_damage((port, space), &layout, bytes);
+                return self.count_refusal(side, refusal);
+            }
+        };
+        let frame = Frame {
+            bytes,
+            data: layout.payload(bytes),
+            burst: None,
+            received: &received,
+            encapsulation: &tunnel.unwrap_or_else(|| Encapsulation::of(&layout)),
+        };
+        self.handle_read(now, (port, space), side, frame, tx_queues)
+            .0
+    }
+
+    /// The flow of a client to which another address or port answered than it had asked: its
+    /// messages say whose they are.
+    pub(super) fn find_by_connection(&self, side: Side, frame: &Frame<'_>) -> Option<FlowIndex> {
+        let Arrival::Udp(bytes) = frame.received.arrival else {
+            return None;
+        };
+        if side == Side::Server || self.connections.is_empty() {
+            return None;
+        }
+        let header = Header::parse(frame.message(bytes))?;
+        self.connections.get(&header.connection).copied()
+    }
+}
