@@ -3,7 +3,7 @@
 
 use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::flow_stats::{Group, GroupTable, VxlanPorts};
-use allosaur_engine::stats::{DirectionCounters, FrameRun};
+use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::tap::{TAPPED_PORTS_MAX, TapIn};
@@ -52,18 +52,6 @@ impl Arrivals {
     #[inline]
     pub(super) fn count_burst(&mut self, frame_bytes: impl Iterator<Item = usize>) {
         self.received.count_burst(frame_bytes);
-    }
-
-    /// The same for the next frame of a burst, whose end [`end_run`](Arrivals::end_run) tells.
-    #[inline(always)]
-    pub(super) fn count_in(&mut self, run: &mut FrameRun, frame_bytes: usize) {
-        run.add(frame_bytes, &mut self.received);
-    }
-
-    /// The end of a burst.
-    #[inline(always)]
-    pub(super) fn end_run(&mut self, run: FrameRun) {
-        run.end(&mut self.received);
     }
 
     /// Counts a frame of a group.

@@ -13,7 +13,7 @@ use allosaur_engine::transmit::PortIndex;
 
 use super::Queues;
 use super::publisher::FlowPublisher;
-use super::rx_port::{FlowRx, FlowRxPort};
+use super::rx_port::{FlowRx, FlowRxPort, RxResult};
 use crate::control::worker_command::{FlowCommand, FlowReport};
 use crate::counters::{ArrivalBlock, CoreBlock, ReceiveBlock};
 use crate::threads::awake::AwakePolicy;
@@ -27,9 +27,9 @@ const UNMATCHED_FOR: Nanos = SECOND;
 /// The flows of a data thread.
 #[derive(Debug)]
 pub struct FlowState {
-    engine: StatefulEngine,
-    rx_ports: Vec<FlowRxPort>,
-    forward: ForwardTx,
+    pub(super) engine: StatefulEngine,
+    pub(super) rx_ports: Vec<FlowRxPort>,
+    pub(super) forward: ForwardTx,
     awake: AwakePolicy,
     publisher: FlowPublisher,
     /// Until then frames may come that streams sent; the end of time while they run.
@@ -150,45 +150,19 @@ impl FlowState {
         }
     }
 
-    /// Takes what has arrived. Returns how many frames.
+    /// Takes how ports shall receive from now on.
     #[inline]
-    pub(super) fn receive(
-        &mut self,
-        now: Nanos,
-        clock: &Clock,
-        streams: &StatelessEngine,
-        tx_queues: &mut Queues,
-    ) -> u64 {
+    pub(super) fn take_changes(&mut self) {
         while let Ok((port, reception)) = self.forward.changes.pop() {
             if let Some(rx_port) = self.rx_port(port) {
                 rx_port.set(reception);
             }
         }
-        let unmatched = self.unmatched_ports(now, streams);
-        self.engine.pass_unmatched(unmatched);
-        let mut arrived = 0;
-        let (mut is_forwarded, mut is_measured) = (false, false);
-        self.is_more = false;
-        for rx_queue in &mut self.rx_ports {
-            let result =
-                rx_queue.receive(now, clock, &mut self.engine, tx_queues, &mut self.forward);
-            arrived += result.frames as u64;
-            self.is_more |= result.is_more;
-            is_forwarded |= result.is_forwarded;
-            is_measured |= result.is_measured;
-        }
-        if is_forwarded {
-            self.forward.flush();
-        }
-        if is_measured {
-            self.awake.note(now);
-        }
-        arrived
     }
 
     /// The ports whose frames of no flow are somebody else's: in service mode, and all while streams
     /// run beside.
-    fn unmatched_ports(&mut self, now: Nanos, streams: &StatelessEngine) -> u64 {
+    pub(super) fn unmatched_ports(&mut self, now: Nanos, streams: &StatelessEngine) -> u64 {
         if self.unmatched_until == Nanos::MAX && streams.poll_timeout().is_none() {
             self.unmatched_until = now + UNMATCHED_FOR;
         }
@@ -197,6 +171,18 @@ impl FlowState {
         }
         let ports = self.rx_ports.iter().map(FlowRxPort::passes_unmatched);
         ports.fold(0, |all, port| all | port)
+    }
+
+    /// So much was received in this turn.
+    #[inline]
+    pub(super) fn note_received(&mut self, now: Nanos, all: &RxResult) {
+        self.is_more = all.is_more;
+        if all.is_forwarded {
+            self.forward.flush();
+        }
+        if all.is_measured {
+            self.awake.note(now);
+        }
     }
 
     /// Sends what is due. Returns how many frames.

@@ -4,6 +4,8 @@
 //! an adapter by type (`Queues`). The flows, their engine and the rx queues that they read, are there
 //! only where a port is in stateful mode.
 
+mod attach;
+mod control;
 mod flows;
 mod messages;
 mod publisher;
@@ -31,10 +33,9 @@ use crate::threads::mailbox::WorkerEnd;
 use crate::threads::waker::Waker;
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
+use rx_port::RxResult;
 pub use rx_port::{FlowRx, RxQueues};
 
-/// Busy threads publish what they sent once in so many turns; idle ones before they wait.
-const TURNS_PER_PUBLISH: u32 = 64;
 /// Why a queue is there.
 const SERVED: &str = "control tells a thread only of ports that it serves";
 
@@ -120,10 +121,7 @@ impl DataThread {
         self.time.begin_turn(now);
         self.tx_queues.begin_turn(now, self.tap_switch.ports());
         let commands = self.take_commands(now);
-        let mut frames = 0;
-        if let Some(flows) = &mut self.flows {
-            frames += flows.receive(now, &self.clock, &self.streams, &mut self.tx_queues);
-        }
+        let mut frames = self.receive(now);
         frames += self.streams.poll_transmit(now, &mut self.tx_queues);
         if let Some(flows) = &mut self.flows {
             frames += flows.poll_transmit(now, &mut self.tx_queues);
@@ -139,6 +137,25 @@ impl DataThread {
         commands + frames
     }
 
+    /// Takes what has arrived for flows. Returns how many frames.
+    #[inline]
+    fn receive(&mut self, now: Nanos) -> u64 {
+        let Some(flows) = &mut self.flows else {
+            return 0;
+        };
+        flows.take_changes();
+        let unmatched = flows.unmatched_ports(now, &self.streams);
+        flows.engine.pass_unmatched(unmatched);
+        let (engine, forward) = (&mut flows.engine, &mut flows.forward);
+        let mut all = RxResult::default();
+        for rx_port in &mut flows.rx_ports {
+            let tx_queues = &mut self.tx_queues;
+            all.add(rx_port.receive(now, &self.clock, engine, tx_queues, forward));
+        }
+        flows.note_received(now, &all);
+        all.frames as u64
+    }
+
     /// Does what control says. Returns how many commands.
     #[inline]
     fn take_commands(&mut self, now: Nanos) -> u64 {
@@ -148,88 +165,6 @@ impl DataThread {
             self.handle_command(now, command);
         }
         commands
-    }
-
-    fn handle_command(&mut self, now: Nanos, command: WorkerCommand) {
-        let flows = self.flows.as_deref_mut();
-        match (command, flows) {
-            (WorkerCommand::Streams(command), flows) => {
-                if let Some(flows) = flows {
-                    flows.expect_unmatched(command.port());
-                }
-                let tx_queues = &mut self.tx_queues;
-                self.streams.handle_command(now, command, tx_queues);
-            }
-            (WorkerCommand::Flows(command), Some(flows)) => {
-                flows.handle_command(now, command, &mut self.tx_queues);
-            }
-            (WorkerCommand::StartFlows(flows), _) => self.flows = Some(flows),
-            (WorkerCommand::AttachRx { port, queue }, Some(flows)) => flows.attach(port, *queue),
-            (WorkerCommand::DetachRx { port }, flows) => {
-                let tx_queues = &mut self.tx_queues;
-                let queue = flows.and_then(|f| f.detach(&self.clock, port, tx_queues));
-                self.detached.push_back((port, queue.map(Box::new)));
-            }
-            (command @ (WorkerCommand::Flows(_) | WorkerCommand::AttachRx { .. }), None) => {
-                tracing::debug!(?command, "there are no flows on this thread");
-            }
-        }
-    }
-
-    #[inline]
-    fn publish_in_time(&mut self, now: Nanos, frames: u64) {
-        self.turns = self.turns.wrapping_add(1);
-        if self.turns % TURNS_PER_PUBLISH == 0 {
-            self.publish_sent();
-        }
-        if let Some(flows) = &mut self.flows {
-            if flows.is_to_publish(now, frames > 0) {
-                self.publish();
-            }
-        }
-    }
-
-    /// Tells control what happened. The counters come first, so that who hears of an end finds
-    /// them whole.
-    #[inline]
-    fn report(&mut self, now: Nanos) {
-        while self.mail.has_room() {
-            let report = if let Some(event) = self.streams.poll_event() {
-                Report::Event(event)
-            } else if let Some(program) = self.streams.poll_retired() {
-                self.mail.send(Report::Retired(program));
-                continue;
-            } else if let Some(report) = self.flows.as_mut().and_then(|f| f.poll_report(now)) {
-                Report::Flows(report)
-            } else if let Some((port, queue)) = self.detached.pop_front() {
-                Report::Detached { port, queue }
-            } else {
-                return;
-            };
-            self.publish();
-            self.mail.send(report);
-        }
-    }
-
-    /// Publishes all counters.
-    pub fn publish(&mut self) {
-        self.publish_sent();
-        if let Some(flows) = &mut self.flows {
-            flows.publish(self.time.turn_at(), &self.block);
-        }
-    }
-
-    /// Publishes what was sent, and the thread's time.
-    fn publish_sent(&mut self) {
-        let streams = self.streams.counters();
-        let sent = match &mut self.flows {
-            Some(flows) => flows.add_sent(streams),
-            None => streams,
-        };
-        self.block.publish(sent, self.time.counters());
-        for (port, table) in self.streams.groups_mut().enumerate() {
-            self.block.publish_groups(port, table);
-        }
     }
 
     /// The engine of its flows, if it has flows.

@@ -1,9 +1,7 @@
 //! What the flows of a data thread read of one port, from a queue of its own or a share of one that
-//! one thread reads for several, and what is counted there.
+//! one thread reads for several.
 
-use std::os::fd::BorrowedFd;
-
-use allosaur_engine::stateful::{Disposition, FlowTableCounters, StatefulEngine};
+use allosaur_engine::stateful::{Disposition, StatefulEngine};
 use allosaur_engine::stats::FrameRun;
 use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
@@ -11,11 +9,9 @@ use allosaur_engine::transmit::{PortIndex, TxQueues};
 use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_port::RxQueue;
 use allosaur_port::kind::PortRx;
-use allosaur_port::sharing::Sharing;
-use allosaur_port::spread::{SpreadEnd, SpreadReader, spread_by};
+use allosaur_port::spread::{SpreadEnd, SpreadReader};
 
-use crate::counters::ArrivalBlock;
-use crate::rx_taps::{MacFilter, Reception, ServiceMode};
+use crate::rx_taps::{MacFilter, ServiceMode};
 use crate::threads::arrivals::{Arrivals, FrameForwarder};
 use crate::threads::clock::Clock;
 use crate::threads::forward::ForwardTx;
@@ -27,39 +23,39 @@ const BUDGET: usize = 64;
 /// What a data thread reads of one port, and what it counts there.
 #[derive(Debug)]
 pub(super) struct FlowRxPort {
-    port: PortIndex,
+    pub(super) port: PortIndex,
     /// Which side of flows the port has, if it has one.
-    side: Option<Side>,
+    pub(super) side: Option<Side>,
     /// While the port is in stateful mode.
-    queue: Option<FlowRx>,
-    arrivals: Arrivals,
+    pub(super) queue: Option<FlowRx>,
+    pub(super) arrivals: Arrivals,
     /// Which frames are for watchers, not for flows.
-    service: ServiceMode,
+    pub(super) service: ServiceMode,
     /// Which frames are taken at all; others count nowhere, as on a network card.
-    mac_filter: MacFilter,
+    pub(super) mac_filter: MacFilter,
     /// Frames that were.
-    redirected: u64,
+    pub(super) redirected: u64,
     /// Frames in all turns.
-    arrived_ever: u64,
+    pub(super) arrived_ever: u64,
     /// The same, when the counters were published.
-    told_ever: u64,
+    pub(super) told_ever: u64,
     /// Frames before the queue came here.
-    arrived_before: u64,
+    pub(super) arrived_before: u64,
     /// What was passed between threads by queues that are gone.
-    passed: PassedFrames,
+    pub(super) passed: PassedFrames,
     /// A split frame in one piece.
     scratch: Vec<u8>,
 }
 
 /// Frames that went from the thread that reads a queue to the others that share it.
 #[derive(Clone, Copy, Debug, Default)]
-struct PassedFrames {
-    sent: u64,
-    lost: u64,
-    received: u64,
+pub(super) struct PassedFrames {
+    pub(super) sent: u64,
+    pub(super) lost: u64,
+    pub(super) received: u64,
 }
 
-/// What a turn of one port gave.
+/// What a turn of a port gave, or of several.
 #[derive(Default)]
 pub(super) struct RxResult {
     /// Frames that there were.
@@ -70,6 +66,17 @@ pub(super) struct RxResult {
     pub(super) is_forwarded: bool,
     /// Some were to be measured.
     pub(super) is_measured: bool,
+}
+
+impl RxResult {
+    /// The next port gave this.
+    #[inline]
+    pub(super) fn add(&mut self, port: RxResult) {
+        self.frames += port.frames;
+        self.is_more |= port.is_more;
+        self.is_forwarded |= port.is_forwarded;
+        self.is_measured |= port.is_measured;
+    }
 }
 
 impl FlowRxPort {
@@ -92,41 +99,6 @@ impl FlowRxPort {
 
     pub(super) fn port(&self) -> PortIndex {
         self.port
-    }
-
-    /// Reads a queue from now on.
-    pub(super) fn attach(&mut self, queue: FlowRx) {
-        self.arrivals.begin_losses(queue.lost_packets());
-        self.arrived_before = self.arrived_ever;
-        self.queue = Some(queue);
-    }
-
-    /// Whether frames can be read.
-    pub(super) fn is_attached(&self) -> bool {
-        self.queue.is_some()
-    }
-
-    /// Whether it has a share of a queue that another thread reads.
-    pub(super) fn is_share(&self) -> bool {
-        matches!(self.queue, Some(FlowRx::Share { .. }))
-    }
-
-    /// Gives the queue away; what it counted stays here.
-    pub(super) fn detach(&mut self) -> Option<FlowRx> {
-        self.passed = self.passed();
-        let queue = self.queue.take()?;
-        self.arrivals.end_losses(queue.lost_packets());
-        Some(queue)
-    }
-
-    /// How the port shall receive from now on.
-    pub(super) fn set(&mut self, reception: Reception) {
-        if let Some(queue) = &mut self.queue {
-            queue.set_up(reception.link_up);
-        }
-        self.arrivals.vxlan = reception.vxlan;
-        self.service = reception.service;
-        self.mac_filter = reception.mac_filter;
     }
 
     /// Hands what has arrived to the engine; what is no flow's, and all that somebody wants to see,
@@ -164,7 +136,7 @@ impl FlowRxPort {
             let mut run = FrameRun::default();
             let mut told = |frame: &SplitFrame<'_>, disposition| match disposition {
                 Disposition::Flow => {
-                    arrivals.count_in(&mut run, frame.frame_bytes());
+                    run.add(frame.frame_bytes(), &mut arrivals.received);
                     if is_wanted_whole {
                         forward.show(frame.at_ns, frame.bytes(scratch));
                     }
@@ -195,7 +167,7 @@ impl FlowRxPort {
                 }
                 left = behind;
             }
-            arrivals.end_run(run);
+            run.end(&mut arrivals.received);
         });
         self.arrived_ever += arrived as u64;
         queue.wake_others();
@@ -208,68 +180,6 @@ impl FlowRxPort {
             is_measured,
         }
     }
-
-    /// Publishes what has changed.
-    pub(super) fn publish(&mut self, block: &ArrivalBlock) {
-        // The last turn before this may have brought nothing, and those before it much.
-        let told = std::mem::replace(&mut self.told_ever, self.arrived_ever);
-        let publisher = usize::from(told != self.arrived_ever);
-        let lost_packets = self.queue.as_ref().map_or(0, FlowRx::lost_packets);
-        if self.arrivals.is_news(publisher, lost_packets) {
-            self.arrivals.publish(usize::from(self.port), block);
-        }
-    }
-
-    /// The port whose unmatched frames are for watchers, as a bit.
-    pub(super) fn passes_unmatched(&self) -> u64 {
-        u64::from(self.service.is_on()) << self.port
-    }
-
-    /// Adds what was passed on to the counters of clients or servers.
-    pub(super) fn count_passed(&self, tables: &mut [FlowTableCounters; 2]) {
-        let table = match self.side {
-            Some(Side::Client) => &mut tables[0],
-            Some(Side::Server) => &mut tables[1],
-            None => return,
-        };
-        table.redirect_rx_ok += self.redirected;
-        let passed = self.passed();
-        table.rss_redirect_tx += passed.sent;
-        table.rss_redirect_drops += passed.lost;
-        table.rss_redirect_queue_full += passed.lost;
-        table.rss_redirect_rx += passed.received;
-    }
-
-    fn passed(&self) -> PassedFrames {
-        let mut passed = self.passed;
-        match &self.queue {
-            None | Some(FlowRx::Whole(_)) => {}
-            Some(FlowRx::Reader { queue, .. }) => {
-                passed.sent += queue.passed_packets();
-                passed.lost += queue.lost_packets();
-            }
-            Some(FlowRx::Share { .. }) => {
-                passed.received += self.arrived_ever - self.arrived_before
-            }
-        }
-        passed
-    }
-
-    /// When the next frame arrives, where that is known beforehand.
-    pub(super) fn next_arrival_ns(&mut self) -> Option<Nanos> {
-        self.queue.as_mut().and_then(FlowRx::next_arrival_ns)
-    }
-
-    /// Whether a sleep would be measured.
-    pub(super) fn is_timed_here(&self) -> bool {
-        let queue = self.queue.as_ref();
-        queue.is_some_and(|queue| !queue.knows_arrivals())
-    }
-
-    /// What becomes readable when a frame arrives, where the kernel tells.
-    pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.queue.iter().flat_map(FlowRx::files)
-    }
 }
 
 /// All rx queues of a port that one thread reads; most often there is one.
@@ -277,7 +187,7 @@ impl FlowRxPort {
 pub struct RxQueues(pub Vec<PortRx>);
 
 impl RxQueues {
-    fn knows_arrivals(&self) -> bool {
+    pub(super) fn knows_arrivals(&self) -> bool {
         self.0.iter().all(PortRx::knows_arrivals)
     }
 
@@ -349,55 +259,6 @@ pub enum FlowRx {
 }
 
 impl FlowRx {
-    /// Shares a queue out over threads, the first of which reads it; the others are woken by
-    /// `others`. By `sharing`, all frames of a flow go to one thread: the one that the client's port
-    /// belongs to.
-    pub fn share_out(queue: RxQueues, others: Vec<Waker>, sharing: Sharing) -> Vec<FlowRx> {
-        let knows_arrivals = queue.knows_arrivals();
-        let (queue, ends) = spread_by(queue, others.len() + 1, sharing);
-        let share = |queue| FlowRx::Share {
-            queue,
-            knows_arrivals,
-        };
-        let reader = FlowRx::Reader { queue, others };
-        std::iter::once(reader)
-            .chain(ends.into_iter().map(share))
-            .collect()
-    }
-
-    /// The real queues, of who reads them.
-    fn real(&self) -> &[PortRx] {
-        match self {
-            FlowRx::Whole(queues) => &queues.0,
-            FlowRx::Reader { queue, .. } => &queue.queue().0,
-            FlowRx::Share { .. } => &[],
-        }
-    }
-
-    fn real_mut(&mut self) -> &mut [PortRx] {
-        match self {
-            FlowRx::Whole(queues) => &mut queues.0,
-            FlowRx::Reader { queue, .. } => &mut queue.queue_mut().0,
-            FlowRx::Share { .. } => &mut [],
-        }
-    }
-
-    /// The real queues, of who reads them; what was passed on to others they can still read.
-    pub(crate) fn into_real(self) -> Vec<PortRx> {
-        match self {
-            FlowRx::Whole(queues) => queues.0,
-            FlowRx::Reader { queue, .. } => queue.into_queue().0,
-            FlowRx::Share { .. } => Vec::new(),
-        }
-    }
-
-    /// Brings a link in memory up or down.
-    pub(super) fn set_up(&mut self, up: bool) {
-        self.real_mut()
-            .iter_mut()
-            .for_each(|queue| queue.set_up(up));
-    }
-
     pub(super) fn knows_arrivals(&self) -> bool {
         match self {
             FlowRx::Whole(queues) => queues.knows_arrivals(),
@@ -412,22 +273,6 @@ impl FlowRx {
             FlowRx::Reader { queue, .. } => queue.queue().lost_packets() + queue.lost_packets(),
             FlowRx::Share { .. } => 0,
         }
-    }
-
-    /// When the next frame arrives, where that is known beforehand.
-    pub(super) fn next_arrival_ns(&mut self) -> Option<Nanos> {
-        match self {
-            FlowRx::Share { queue, .. } => queue.next_arrival_ns(),
-            queue => {
-                let queues = queue.real_mut().iter_mut();
-                queues.filter_map(PortRx::next_arrival_ns).min()
-            }
-        }
-    }
-
-    /// What becomes readable when a frame arrives, where the kernel tells.
-    pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.real().iter().filter_map(PortRx::file)
     }
 
     /// Wakes those whose frames were passed on.
