@@ -1,9 +1,11 @@
 //! Ports: where frames leave and arrive.
 //!
 //! Each kind of port has a folder ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]) and implements
-//! [`Port`], [`TxQueue`] and [`RxQueue`]; [`kind`] holds ports of any kind, [`description`] says how a
-//! user names them. [`distribution`] tells which receive queue a frame arrives at, and [`spread`] shares one out
-//! over several threads by the rules of [`sharing`]; [`tap`] copies what is sent, [`buffers`] tells how full transmit queues are.
+//! [`Port`], [`TxQueue`] and [`RxQueue`]. [`description`] says how a user names ports, [`open`] opens
+//! them, [`kind`] has queues of any kind side by side, and [`control`] what ports are attached to.
+//! [`distribution`] tells which receive queue a frame arrives at, and [`spread`] shares one out over
+//! several threads by the rules of [`sharing`]; [`tap`] copies what is sent, [`buffers`] tells how full
+//! transmit queues are.
 //!
 //! With `netdev` this crate is the home of `unsafe`: rings shared with other threads, the kernel and
 //! network cards.
@@ -11,6 +13,7 @@
 pub mod af_packet;
 pub mod af_xdp;
 pub mod buffers;
+pub mod control;
 pub mod description;
 pub mod distribution;
 #[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]
@@ -18,6 +21,7 @@ pub mod dpdk;
 pub mod kind;
 pub mod kind_names;
 pub mod memory;
+pub mod open;
 mod registered;
 mod settings;
 pub mod sharing;

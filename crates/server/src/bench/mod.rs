@@ -16,8 +16,9 @@ use allosaur_engine::time::SECOND;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
 use allosaur_port::description::PortDescription;
-use allosaur_port::kind::{self, PortTx};
+use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{LinkSettings, NOMINAL_RATE_BPS};
+use allosaur_port::open;
 use allosaur_port::{PortError, QueueCounts};
 use serde::Serialize;
 use thiserror::Error;
@@ -60,7 +61,7 @@ pub fn run(case: Case, receive: bool, seconds: f64) -> Result<Measured, CompileE
     let clock = Clock::start();
     let description = PortDescription::Memory(LinkSettings::default());
     let descriptions = vec![description; if receive { 2 } else { 1 }];
-    let ports = kind::open(&descriptions, QueueCounts::ONE);
+    let ports = open::open(&descriptions, QueueCounts::ONE);
     let mut ports = ports.expect("ports in memory can always be opened");
     let counters = Counters::new(ports.len(), 1);
     let tx_queues = ports.iter_mut().map(|port| port.tx.remove(0));
@@ -95,7 +96,7 @@ pub enum BenchError {
 /// Runs one case for `seconds` on this thread, on all of these ports at once. Nobody receives.
 pub fn run_on(ports: &[PortDescription], case: Case, seconds: f64) -> Result<Measured, BenchError> {
     let clock = Clock::start();
-    let mut ports = kind::open(ports, QueueCounts::ONE)?;
+    let mut ports = open::open(ports, QueueCounts::ONE)?;
     let counters = Counters::new(ports.len(), 1);
     let tx_queues = ports.iter_mut().map(|port| port.tx.remove(0));
     let (mut control, thread) = data_thread(tx_queues, &counters, &clock);

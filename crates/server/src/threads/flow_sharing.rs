@@ -7,7 +7,7 @@ use allosaur_engine::stateful::CLIENT_PORT_MIN;
 use allosaur_engine::template::Side;
 use allosaur_packet::rss::{Rss, RssShare};
 use allosaur_port::distribution::RxDistribution;
-use allosaur_port::kind::AnyPort;
+use allosaur_port::open::AnyPort;
 
 use crate::threads::layout::{Layout, rule_of, side_of};
 
@@ -141,7 +141,7 @@ mod tests {
     use allosaur_packet::rss::HashFunction;
     use allosaur_port::QueueCounts;
     use allosaur_port::description::parse_ports;
-    use allosaur_port::kind;
+    use allosaur_port::open;
     use allosaur_port::sharing::Sharing;
 
     use super::*;
@@ -156,7 +156,7 @@ mod tests {
             rx: queues,
             ..QueueCounts::ONE
         };
-        let mut ports = kind::open(&ports, counts).expect("in memory");
+        let mut ports = open::open(&ports, counts).expect("in memory");
         AnyPort {
             distribution,
             ..ports.remove(0)

@@ -34,7 +34,8 @@ use std::thread::JoinHandle;
 
 use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_engine::stateful;
-use allosaur_port::kind::{AnyPort, PortRx};
+use allosaur_port::kind::PortRx;
+use allosaur_port::open::AnyPort;
 use allosaur_port::tap::{TapOut, TapSwitch, tap};
 use thiserror::Error;
 

@@ -1,6 +1,7 @@
 //! Which thread has which queues of the ports.
 
-use allosaur_port::kind::{AnyPort, PortRx, PortTx};
+use allosaur_port::kind::{PortRx, PortTx};
+use allosaur_port::open::AnyPort;
 
 use super::data::{FlowRx, RxQueues};
 use super::flow_sharing::FlowSharing;

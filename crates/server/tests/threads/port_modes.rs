@@ -19,8 +19,8 @@ use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_engine::vm::Checksums;
 use allosaur_packet::MacAddress;
 use allosaur_port::description::PortDescription;
-use allosaur_port::kind;
 use allosaur_port::memory::FRAME_BYTES_MAX;
+use allosaur_port::open;
 use allosaur_server::config::polling::Poll;
 use allosaur_server::control::worker_command::{FlowCommand, FlowReport, PortMode};
 use allosaur_server::counters::{Counters, GroupReadout, RunBlock, Snapshot};
@@ -96,7 +96,7 @@ impl Server {
     fn start(link: &str, layout: &Layout) -> Server {
         let link = PortDescription::Memory(link.parse().expect("a link"));
         let queues = layout.queues(PORTS);
-        let ports = kind::open_each(&vec![link; PORTS], &queues).expect("there is memory");
+        let ports = open::open_each(&vec![link; PORTS], &queues).expect("there is memory");
         let (clock, cores) = (Clock::start(), layout.data.len());
         let counters = Counters::new(PORTS, cores).with_receive_threads(layout.receive.len());
         let counters = counters.with_flows();

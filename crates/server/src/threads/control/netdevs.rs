@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use allosaur_port::buffers::Buffers;
-use allosaur_port::kind::PortControl;
+use allosaur_port::control::PortControl;
 
 use crate::control::{Control, DeviceCounters, FrameSpace};
 

@@ -4,7 +4,7 @@ use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_netdev::inventory::Machine;
 use allosaur_port::PortError;
 use allosaur_port::buffers::Buffers;
-use allosaur_port::kind::{self, AnyPort};
+use allosaur_port::open::{self, AnyPort};
 
 use super::netdevs::Netdevs;
 use super::startup_info::{control_config, flow_configs, seed, take_source_macs};
@@ -36,7 +36,7 @@ impl ControlThread {
         let layout = plan(settings, &machine_of(settings))?;
         tell(&layout, settings.pin);
         let queues = layout.queues(descriptions.len());
-        let mut ports = kind::open_each(&descriptions, &queues)?;
+        let mut ports = open::open_each(&descriptions, &queues)?;
         let has_flows = settings.modes.has(PortMode::Stateful);
         let counters = counters(ports.len(), &layout, has_flows);
         let sharing = FlowSharing::of_all(&ports, &layout);

@@ -11,7 +11,7 @@ use allosaur_engine::template::{PoolShare, Side};
 use allosaur_engine::vm::Checksums;
 use allosaur_packet::MacAddress;
 use allosaur_port::description::PortDescription;
-use allosaur_port::kind::AnyPort;
+use allosaur_port::open::AnyPort;
 
 use crate::config::PortSettings;
 use crate::control::worker_command::Modes;
