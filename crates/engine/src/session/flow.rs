@@ -15,7 +15,7 @@ use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
 use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
 use super::udp::Udp;
-use super::wire::{Addresses, Content, ETHERNET, Encapsulation, Envelope, TIMED_BYTES};
+use super::wire::{Addresses, ETHERNET, Encapsulation, Envelope, TIMED_BYTES};
 use crate::app::{Action, Buffers, ProgramContext};
 use crate::flow::FlowKey;
 use crate::tcp::{Connection, Outcome, Progress, Segment, TcpState};
@@ -349,7 +349,8 @@ impl Session {
         }
         let rest = connection.rest_to_send(&mut tcp)?;
         let segment = connection.last_segment(&tcp, rest);
-        let places = Envelope::usual_places(true, &segment)?;
+        // With timestamps and nothing else: so it is written below.
+        Envelope::usual_places(is_plain, &segment)?;
         let outbox = &self.outbox;
         let shared = shared_data(outbox, &segment, cx.buffers);
         let (data, sum): (&[u8], Sum) = match (segment.len, &shared) {
@@ -360,7 +361,7 @@ impl Session {
         self.identification = self.identification.wrapping_add(1);
         let envelope = plain_envelope(&self.key, link, cx.headers, self.identification);
         let mut head = [0; TIMED_BYTES];
-        envelope.write_head_at(places, &Content::Tcp(&segment), &mut head, sum);
+        envelope.write_timed(&segment, sum, &mut head);
         // What a queue is told is little: it is told by a call.
         let head = &head;
         let is_sent = match shared {

@@ -252,6 +252,17 @@ impl Envelope<'_> {
         })
     }
 
+    /// Writes what stands in front of the data of a segment that has [`usual_places`] between addresses
+    /// of IPv4; the data has this sum. Nothing is written around others.
+    ///
+    /// [`usual_places`]: Envelope::usual_places
+    #[inline(always)]
+    pub fn write_timed(&self, segment: &Segment, data_sum: Sum, head: &mut [u8; TIMED_BYTES]) {
+        if let (Addresses::V4(from, to), Some(options)) = (self.addresses, timed_options(segment)) {
+            self.write_usual::<_, TIMED_BYTES>((from, to), segment, options, data_sum, head);
+        }
+    }
+
     /// All that stands in front of the data of a segment, where the length of each header is known
     /// when the program is compiled.
     #[inline(always)]
