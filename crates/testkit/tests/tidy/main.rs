@@ -12,6 +12,7 @@ mod manifest;
 mod module_order;
 mod paths;
 mod purity;
+mod segment_path;
 mod sizes;
 mod source;
 mod unsafety;
