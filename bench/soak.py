@@ -37,7 +37,7 @@ LINKS = {
     "1 % loss": ("memory:loss=1%:seed=7", "memory:loss=1%:seed=8"),
 }
 #: More than a core does.
-FULL_CPS = 600_000
+FULL_CPS = 900_000
 FITS_S = 3.0
 WARM_S = 2.0
 MEMORY_GROWTH_MAX = 0.01

@@ -54,8 +54,8 @@ CARRIED_MIN = 0.97
 #: Of the time; more than this was not the data thread's, and it says nothing of what a core does.
 DENIED_MAX = 0.1
 #: More than one core does, and not so much more that counting what was missed is all it does.
-RESPONSES = {"1 B": (1, 800_000), "1 KB": (1024, 700_000), "32 KB": (32 * 1024, 250_000)}
-UDP_FLOWS = 1_600_000
+RESPONSES = {"1 B": (1, 900_000), "1 KB": (1024, 900_000), "32 KB": (32 * 1024, 320_000)}
+UDP_FLOWS = 2_200_000
 #: Connections at a time of a size of which more would only wait for each other.
 LONG_BYTES, LONG_AT_ONCE = 1_000_000, 20
 #: By turns over the memory link and ports of DPDK.
