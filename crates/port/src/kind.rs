@@ -206,6 +206,12 @@ impl PortRx {
         matches!(self, PortRx::Memory(_))
     }
 
+    /// Whether somebody can tell of each frame that arrives: the kernel does, or who sends it in this
+    /// process.
+    pub fn wakes(&self) -> bool {
+        self.is_memory() || self.file().is_some()
+    }
+
     /// What becomes readable when a frame arrives, where the kernel tells.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use super::connections::{self, RUN};
 use super::running_ns;
+use crate::config::polling::Poll;
 use crate::threads::clock::Clock;
 use crate::threads::data::DataThread;
 
@@ -20,7 +21,7 @@ use crate::threads::data::DataThread;
 const RATE_CPS: f64 = 100_000.0;
 /// A silence that no measurement reaches.
 const SILENCE_S: u64 = 65_000;
-/// Between two turns while nothing happens, as `--poll adaptive` rests.
+/// Between two turns until all is quiet.
 const REST: Duration = Duration::from_micros(500);
 /// All must be open by then.
 const OPENING_S_MAX: u64 = 120;
@@ -40,7 +41,7 @@ pub struct Holding {
     pub bytes_before: u64,
     /// How much of a core they take while they do nothing.
     pub core_share: f64,
-    /// Frames in that time: keepalive, if the flows ask for it.
+    /// Frames sent in that time: keepalive, if the flows ask for it.
     pub frames: u64,
     /// How long it was measured.
     pub seconds: f64,
@@ -64,7 +65,8 @@ pub enum HoldingError {
     Untold,
 }
 
-/// Opens `ends` ends of flows, and lets them be for `seconds`. With `keepalive` each asks the
+/// Opens `ends` ends of flows, and lets them be for `seconds` on a thread that rests as those of a
+/// server by `--poll adaptive`. With `keepalive` each asks the
 /// other after five seconds of silence, as the profile's default is; else they say nothing.
 ///
 /// # Errors
@@ -82,9 +84,17 @@ pub fn run(ends: u64, keepalive: bool, seconds: f64) -> Result<Holding, HoldingE
     let bytes = resident_bytes().ok_or(HoldingError::Untold)?;
     let bytes = bytes.saturating_sub(bytes_before);
     // What was said last is acknowledged, and the first questions are asked.
-    rest(&clock, &mut thread, if keepalive { 6.0 } else { 1.0 });
+    settle(&clock, &mut thread, if keepalive { 6.0 } else { 1.0 });
     let (from_ns, from_running_ns) = (clock.now_ns(), running_ns());
-    let frames = rest(&clock, &mut thread, seconds);
+    let before = sent(&thread);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_secs_f64(seconds));
+            control.close();
+        });
+        thread.run(Poll::Adaptive);
+    });
+    let frames = sent(&thread) - before;
     let passed_ns = clock.now_ns() - from_ns;
     let ran_ns = running_ns()
         .zip(from_running_ns)
@@ -123,20 +133,22 @@ fn opened(thread: &DataThread) -> u64 {
     sides.map(|side: &GroupCounters| side.established).sum()
 }
 
-/// Turns now and then. Returns how many frames passed.
-fn rest(clock: &Clock, thread: &mut DataThread, seconds: f64) -> u64 {
+/// Turns now and then.
+fn settle(clock: &Clock, thread: &mut DataThread, seconds: f64) {
     let until = clock.now_ns() + (seconds * SECOND as f64) as u64;
-    let mut frames = 0;
     while clock.now_ns() < until {
-        let mut passed = thread.turn();
-        frames += passed;
-        while passed > 0 {
-            passed = thread.turn();
-            frames += passed;
-        }
+        while thread.turn() > 0 {}
         std::thread::sleep(REST);
     }
-    frames
+}
+
+/// Frames that flows have sent.
+fn sent(thread: &DataThread) -> u64 {
+    let ports = thread
+        .flows()
+        .into_iter()
+        .flat_map(|flows| flows.transmitted());
+    ports.map(|port| port.sent.packets).sum()
 }
 
 /// A question, an answer, and then both wait for what nobody says.

@@ -73,7 +73,7 @@ pub(super) trait Turn {
 /// Has a thread work until it is over. While it waits, `waker` wakes it, and so does each of its
 /// files.
 pub(super) fn run<T: Turn>(
-    mut thread: T,
+    thread: &mut T,
     poll: Poll,
     clock: Clock,
     waker: &Waker,
@@ -81,7 +81,7 @@ pub(super) fn run<T: Turn>(
 ) {
     sharpen_sleep();
     let mut policy = IdlePolicy::new(clock);
-    while !is_over(&thread) {
+    while !is_over(thread) {
         if thread.turn() > 0 {
             if !thread.was_routine() {
                 policy.expect_more();
@@ -97,7 +97,7 @@ pub(super) fn run<T: Turn>(
         let now = policy.clock.now_ns();
         match thread.must_stay_awake(now) {
             true => stay_awake(),
-            false => policy.sleep(now, &mut thread, waker),
+            false => policy.sleep(now, thread, waker),
         }
     }
 }

@@ -167,8 +167,10 @@ impl Threads {
             stop_receive: Arc::default(),
         };
         let wakers = new_wakers(layout.data.len())?;
+        let peers: Vec<_> = ports.iter().map(|port| port.peer).collect();
         let context = SpawnContext {
             layout,
+            peers: &peers,
             counters,
             clock,
             switch: &TapSwitch::default(),
@@ -178,9 +180,9 @@ impl Threads {
         let queues = Queues::share_out(ports, layout, &wakers);
         let (mut taps, mut forward_rx) = (Vec::new(), Vec::new());
         let mut flows = flows.map(Vec::into_iter);
-        for (core, (queues, waker)) in queues.data.into_iter().zip(&wakers).enumerate() {
+        for (core, queues) in queues.data.into_iter().enumerate() {
             let flows = flows.as_mut().and_then(Iterator::next);
-            let (tap, forward) = threads.start_data(core, queues, flows, waker, context)?;
+            let (tap, forward) = threads.start_data(core, queues, flows, &wakers, context)?;
             taps.push(tap);
             forward_rx.extend(forward);
         }
@@ -260,33 +262,37 @@ impl Threads {
     }
 
     /// Starts a data thread, with flows if `flows` says so; gives the tap of what it sends, and the
-    /// way on which its flows forward what is not theirs.
+    /// way on which its flows forward what is not theirs. `wakers` wake all data threads.
     fn start_data(
         &mut self,
         core: usize,
         queues: DataQueues,
         flows: Option<stateful::Config>,
-        waker: &Waker,
+        wakers: &[Waker],
         context: SpawnContext<'_>,
     ) -> Result<(TapOut, Option<ForwardRx>), Refusal> {
         let SpawnContext {
             layout,
+            peers,
             counters,
             clock,
             switch,
             watched,
         } = context;
+        let (waker, first) = (&wakers[core], &self.receive_wakers[0]);
+        let others = layout.readers_of(core, peers).into_iter();
+        let readers = std::iter::once(first).chain(others.map(|other| &wakers[other]));
+        let readers = readers.cloned().collect();
         let (tap_in, tap_out) = tap();
         let (control_end, mail) = mailbox(&self.control_notify, waker);
         self.mail.push(control_end);
         let block = Arc::clone(&counters.cores[core]);
         let mut thread = DataThread::new(queues.tx, mail, block, clock.clone());
         thread = thread.tapped_by(tap_in, switch.clone());
-        thread = thread.waking(self.receive_wakers[0].clone());
+        thread = thread.waking(readers);
         let mut forward_rx = None;
         if let Some(config) = flows {
-            let first = self.receive_wakers[0].clone();
-            let (rx, tx) = forward_channel(waker.clone(), first, watched.clone());
+            let (rx, tx) = forward_channel(waker.clone(), first.clone(), watched.clone());
             forward_rx = Some(rx);
             let links = FlowLinks {
                 forward: tx,
@@ -401,6 +407,8 @@ impl Threads {
 #[derive(Clone, Copy)]
 struct SpawnContext<'a> {
     layout: &'a Layout,
+    /// The port that each is joined with, if there is one.
+    peers: &'a [Option<usize>],
     counters: &'a Counters,
     clock: &'a Clock,
     /// The ports of which data threads copy what they send.

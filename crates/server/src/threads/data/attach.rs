@@ -108,6 +108,13 @@ impl FlowRxPort {
         queue.is_some_and(|queue| !queue.knows_arrivals())
     }
 
+    /// Whether each frame that arrives wakes this thread: the kernel tells, or who sends it or passes
+    /// it on in this process.
+    pub(super) fn wakes(&self) -> bool {
+        let mut queues = self.queue.iter().flat_map(FlowRx::real);
+        queues.all(PortRx::wakes)
+    }
+
     /// What becomes readable when a frame arrives, where the kernel tells.
     pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.queue.iter().flat_map(FlowRx::files)

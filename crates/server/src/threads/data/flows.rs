@@ -230,10 +230,16 @@ impl FlowState {
         due.chain(arrivals).chain(self.publisher.next_due()).min()
     }
 
-    pub(super) fn sleep_max(&self) -> Nanos {
-        match self.engine.flows() {
-            0 => SLEEP_IDLE,
-            _ => SLEEP_EXPECTING,
+    /// Whether all frames that may come wake the thread.
+    pub(super) fn is_woken_by_frames(&self) -> bool {
+        self.rx_ports.iter().all(FlowRxPort::wakes)
+    }
+
+    /// The longest sleep; each frame wakes the thread if it `wants_frames`.
+    pub(super) fn sleep_max(&self, wants_frames: bool) -> Nanos {
+        match wants_frames || self.engine.flows() == 0 {
+            true => SLEEP_IDLE,
+            false => SLEEP_EXPECTING,
         }
     }
 

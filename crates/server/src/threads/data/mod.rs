@@ -49,9 +49,9 @@ pub struct DataThread {
     tx_queues: Queues,
     tap_switch: TapSwitch,
     mail: WorkerEnd<WorkerCommand, Report>,
-    /// Wakes the first receive thread, which sees on links in memory what is sent here, and in the
-    /// tap.
-    receive: Option<Waker>,
+    /// Wake those that read on links in memory what is sent here, the first receive thread too, which
+    /// sees it in the tap.
+    readers: Vec<Waker>,
     /// Something was sent since this thread last waited.
     has_sent: bool,
     block: Arc<CoreBlock>,
@@ -76,7 +76,7 @@ impl DataThread {
             tx_queues: Queues::new(tx_queues, now),
             tap_switch: TapSwitch::default(),
             mail,
-            receive: None,
+            readers: Vec::new(),
             has_sent: false,
             block,
             clock,
@@ -100,15 +100,15 @@ impl DataThread {
         self
     }
 
-    /// The same, where `receive` wakes the thread that receives what is sent here on links in memory.
+    /// The same, where `readers` wake the threads that receive what is sent here on links in memory.
     #[must_use]
-    pub fn waking(mut self, receive: Waker) -> DataThread {
-        self.receive = Some(receive);
+    pub fn waking(mut self, readers: Vec<Waker>) -> DataThread {
+        self.readers = readers;
         self
     }
 
     /// Works until control is gone.
-    pub fn run(self, poll: Poll) {
+    pub fn run(&mut self, poll: Poll) {
         let (clock, waker) = (self.clock.clone(), self.mail.waker().clone());
         idle::run(self, poll, clock, &waker, |thread| thread.mail.is_closed());
     }
@@ -129,7 +129,7 @@ impl DataThread {
         self.tx_queues.flush();
         if frames > 0 {
             self.has_sent = true;
-            self.receive.as_ref().inspect(|w| w.wake_for_frames());
+            self.readers.iter().for_each(Waker::wake_for_frames);
         }
         self.time.end_turn(frames);
         self.publish_in_time(now, frames);
@@ -186,7 +186,7 @@ impl Turn for DataThread {
 
     fn note_idle(&mut self) {
         if std::mem::take(&mut self.has_sent) {
-            self.receive.as_ref().inspect(|w| w.wake_for_past_frames());
+            self.readers.iter().for_each(Waker::wake_for_past_frames);
         }
         self.publish_sent();
     }
@@ -200,8 +200,14 @@ impl Turn for DataThread {
         self.tx_queues.has_unsent() || flows.is_some_and(|flows| flows.engine().is_blocked())
     }
 
-    fn sleep_max(&mut self, _now: Nanos, _wants_frames: bool) -> Option<Nanos> {
-        self.flows.as_ref().map(|flows| flows.sleep_max())
+    fn is_woken_by_frames(&self) -> bool {
+        let flows = self.flows.as_ref();
+        flows.is_some_and(|flows| flows.is_woken_by_frames())
+    }
+
+    fn sleep_max(&mut self, _now: Nanos, wants_frames: bool) -> Option<Nanos> {
+        let flows = self.flows.as_ref();
+        flows.map(|flows| flows.sleep_max(wants_frames))
     }
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
@@ -337,5 +343,69 @@ impl<Q: TxQueue> Transmit for Adapter<'_, Q> {
 
     fn unregister(&mut self, frame: FrameHandle) {
         self.queue.unregister(FrameId(frame.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use allosaur_engine::StatelessCommand;
+    use allosaur_engine::stream::ProfileKey;
+    use allosaur_engine::stream::recording::{Pace, one_way};
+    use allosaur_engine::stream::replay::Macs;
+    use allosaur_packet::file::Resolution;
+    use allosaur_packet::file::pcap::PcapWriter;
+    use allosaur_port::memory::{self, LinkSettings};
+
+    use super::*;
+    use crate::counters::Counters;
+    use crate::threads::mailbox::mailbox;
+    use crate::threads::waker::Notify;
+
+    #[test]
+    fn what_is_sent_wakes_all_who_may_read_it_and_nobody_before() {
+        let waker = || Waker::new().expect("a file descriptor");
+        let (clock, hand) = Clock::by_hand();
+        let notify = Notify::new().expect("a file descriptor");
+        let (mut control, mail) = mailbox(&notify, &waker());
+        let (mut port, _peer) = memory::pair(1, 1, &LinkSettings::default());
+        let queues = vec![Some(port.tx.remove(0).into())];
+        let block = Arc::clone(&Counters::new(1, 1).cores[0]);
+        let readers = [waker(), waker()];
+        let mut thread = DataThread::new(queues, mail, block, clock.clone());
+        thread = thread.waking(readers.to_vec());
+        let is_woken = |reader: &Waker| {
+            let was_parked = reader.park();
+            reader.unpark();
+            !was_parked
+        };
+        let mut capture = PcapWriter::new(Resolution::Nanoseconds);
+        capture.write_frame(0, &[2; 60]).expect("a small time");
+        let pace = Pace {
+            gap_ns: Some(1e3),
+            gap_min_ns: 0.0,
+            speedup: 1.0,
+            rounds: std::num::NonZeroU32::new(1),
+        };
+        let replay = one_way(capture.bytes(), &pace, Macs::default()).expect("it is right");
+        control.send(StatelessCommand::StartProfile {
+            port: 0,
+            profile: ProfileKey(1),
+            program: Box::new(replay.into()),
+            start_at: 1_000,
+            duration: None,
+        });
+        readers.iter().for_each(Waker::want_frames);
+        while thread.turn() > 0 {}
+        assert!(!readers.iter().any(is_woken), "nothing was due");
+        hand.advance(2_000);
+        assert!(thread.turn() > 0);
+        assert!(readers.iter().all(is_woken));
+        // One that wished in the same moment is told when the thread has nothing more to do.
+        readers.iter().for_each(Waker::want_frames);
+        thread.note_idle();
+        assert!(readers.iter().all(is_woken));
+        readers.iter().for_each(Waker::want_frames);
+        thread.note_idle();
+        assert!(!readers.iter().any(is_woken), "nothing was sent since");
     }
 }

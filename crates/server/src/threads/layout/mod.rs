@@ -311,6 +311,26 @@ impl Layout {
         own.map(|(number, _)| number).collect()
     }
 
+    /// The other data threads that may read what `core` sends on ports that are joined with `peers`, one of
+    /// each port: who has the same place at the peer, whose ring it is, and the first, which reads what
+    /// threads share.
+    pub fn readers_of(&self, core: usize, peers: &[Option<usize>]) -> Vec<usize> {
+        let mut readers = Vec::new();
+        for &port in &self.data[core].ports {
+            let Some(peer) = peers[port] else {
+                continue;
+            };
+            let place = self.cores_of(port).iter().position(|other| *other == core);
+            let threads = self.cores_of(peer);
+            let same = place.and_then(|place| threads.get(place));
+            readers.extend(same.into_iter().chain(threads.first()));
+        }
+        readers.sort_unstable();
+        readers.dedup();
+        readers.retain(|other| *other != core);
+        readers
+    }
+
     /// The queues of each of so many ports: to send, one for each of its data threads, and one for
     /// the first receive thread; to receive, one for each receive thread, or what data threads read.
     pub fn queues(&self, ports: usize) -> Vec<QueueCounts> {

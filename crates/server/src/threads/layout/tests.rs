@@ -283,6 +283,29 @@ fn a_port_has_queues_of_its_own_group_only() {
 }
 
 #[test]
+fn a_thread_knows_who_may_read_what_it_sends_on_joined_ports() {
+    let readers = |text: &str, peers: &[Option<usize>]| -> Vec<Vec<usize>> {
+        let layout = planned(text, plain(8), &[]).expect("it starts");
+        let cores = 0..layout.data.len();
+        cores.map(|core| layout.readers_of(core, peers)).collect()
+    };
+    let none: [usize; 0] = [];
+    let pair = [Some(1), Some(0)];
+    assert_eq!(readers("version: 1", &pair), [none], "its own");
+    assert_eq!(readers("cores: 3", &pair), [vec![], vec![0], vec![0]]);
+    assert_eq!(readers("cores: 2", &[None; 2]), [none; 2], "not joined");
+    let crossed = "groups: [{ports: [0], cores: 2}, {ports: [1], cores: 3}]";
+    assert_eq!(
+        readers(crossed, &pair),
+        [vec![2], vec![2, 3], vec![0], vec![0, 1], vec![0]]
+    );
+    let apart = "ports: [memory, memory, memory, memory]\n\
+                 groups: [{ports: [0, 1]}, {ports: [2, 3]}]";
+    let peers = [Some(1), Some(0), Some(3), Some(2)];
+    assert_eq!(readers(apart, &peers), [none; 2]);
+}
+
+#[test]
 fn a_layout_is_told_in_words() {
     let text = "ports: [dummy, dummy, dummy]\nreceive_threads: 2\n\
                 groups: [{ports: [0, 2], cores: [3]}, {ports: [1]}]";

@@ -136,9 +136,7 @@ impl RxPort {
     /// Whether a frame that arrives can wake this thread: the kernel tells, or who sends it in this
     /// process.
     pub(super) fn wakes(&self) -> bool {
-        self.queue
-            .as_ref()
-            .is_none_or(|queue| queue.is_memory() || queue.file().is_some())
+        self.queue.as_ref().is_none_or(PortRx::wakes)
     }
 
     pub(super) fn next_arrival_ns(&mut self) -> Option<Nanos> {

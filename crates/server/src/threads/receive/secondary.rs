@@ -62,9 +62,11 @@ impl SecondaryReceiver {
 
     /// Works until `stop` is set. While it waits, `waker` wakes it, and so does a frame that arrives
     /// at a port of the kernel's.
-    pub fn run(self, poll: Poll, stop: &AtomicBool, waker: &Waker) {
+    pub fn run(mut self, poll: Poll, stop: &AtomicBool, waker: &Waker) {
         let clock = self.clock.clone();
-        idle::run(self, poll, clock, waker, |_| stop.load(Ordering::Relaxed));
+        idle::run(&mut self, poll, clock, waker, |_| {
+            stop.load(Ordering::Relaxed)
+        });
     }
 
     /// One turn of the loop. Returns how many frames arrived.
