@@ -2,8 +2,9 @@
 
 First what fits on a core is measured: HTTP, a connection each. Then that share of it runs, over a clean
 link in memory and over one that loses 1 % of the frames in both directions, one after the other or, with
-`--together`, at the same time. Every few seconds the counters and the server's memory are read; at the end
-nothing new begins, and what is open may end. These must hold, and the exit code is 1 when one does not:
+`--together`, at the same time; what fits is measured so too. Every few seconds the counters and the
+server's memory are read; at the end nothing new begins, and what is open may end. These must hold, and the
+exit code is 1 when one does not:
 
     flows     opened = closed + active at each reading and each end; none is active at the end; those that the
               server accepted are those that connected, and none is missed
@@ -60,7 +61,7 @@ class Soak:
     """One server, what was read of it, and what did not hold."""
 
     link: str
-    cps: float
+    cps: float = 0.0
     samples: list[Sample] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -101,17 +102,17 @@ class Soak:
 def main() -> int:
     """Run the soaks, print their table, and keep the numbers."""
     options = _options()
-    cps = options.cps or options.share * _fits(options)
-    soaks = [Soak(link, cps) for link in LINKS if options.only in link]
-    if options.together:
-        threads = [threading.Thread(target=_run, args=(soak, options)) for soak in soaks]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    else:
-        for soak in soaks:
-            _run(soak, options)
+    soaks = [Soak(link) for link in LINKS if options.only in link]
+    for step in (_choose_rate, _run):
+        if options.together:
+            threads = [threading.Thread(target=step, args=(soak, options)) for soak in soaks]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        else:
+            for soak in soaks:
+                step(soak, options)
     progress("")
     _show(soaks)
     if options.json:
@@ -137,12 +138,15 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _fits(options: argparse.Namespace) -> float:
-    """Connections a second that a core does."""
+def _choose_rate(soak: Soak, options: argparse.Namespace) -> None:
+    """Offer what was asked for, or a share of the connections a second that a core does."""
+    if options.cps:
+        soak.cps = options.cps
+        return
     progress("what fits on a core")
-    with Generator(binary=options.server) as generator:
+    with Generator(LINKS[soak.link], binary=options.server) as generator:
         generator.start(str(PROFILE), FULL_CPS, response=options.response)
-        return generator.measure(FITS_S, WARM_S).cps
+        soak.cps = options.share * generator.measure(FITS_S, WARM_S).cps
 
 
 def _run(soak: Soak, options: argparse.Namespace) -> None:
