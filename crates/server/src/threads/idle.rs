@@ -32,6 +32,17 @@ const AWAKE_MAX: Nanos = 25 * MICROSECOND;
 /// The kernel may end a sleep in `ppoll` late by this part of it, to save power.
 const SLACK: Nanos = 1000;
 
+/// How a thread that sleeps learns of frames that arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FrameWakes {
+    /// Of some it does not: it has to look.
+    No,
+    /// All wake it once it [wants them](Waker::want_frames).
+    Wanted,
+    /// All wake it, or it sends them itself.
+    Always,
+}
+
 /// What a thread does over and over.
 pub(super) trait Turn {
     /// One turn of the loop. Returns how much there was to do, in frames and commands.
@@ -52,15 +63,12 @@ pub(super) trait Turn {
     /// Whether frames wait that a port did not take.
     fn is_blocked(&self) -> bool;
 
-    /// Whether all that may come wakes it, also frames of a link in memory once it
-    /// [wants them](Waker::want_frames).
-    fn is_woken_by_frames(&self) -> bool {
-        false
-    }
+    /// Whether frames that may come wake it.
+    fn frame_wakes(&self) -> FrameWakes;
 
     /// The longest sleep while something may come that wakes nobody; none where there is no such
-    /// thing. It `wants_frames` when each frame wakes it.
-    fn sleep_max(&mut self, now: Nanos, wants_frames: bool) -> Option<Nanos>;
+    /// thing. Now each frame wakes the thread if it `is_woken`.
+    fn sleep_max(&mut self, now: Nanos, is_woken: bool) -> Option<Nanos>;
 
     /// Whether a sleep would be measured.
     fn must_stay_awake(&mut self, now: Nanos) -> bool;
@@ -106,8 +114,8 @@ pub(super) fn run<T: Turn>(
 ///
 /// Once it has slept for the sake of a time, it stays awake for what is left until then. Who has
 /// something to do all the time sleeps whole, and then does all that is due by then together. Where
-/// something may come at any time, each sleep is twice as long as the one before; when they are long,
-/// the next frame wakes the thread, where that can be.
+/// something may come at any time that wakes nobody, each sleep is twice as long as the one before; when
+/// they are long, the next frame wakes the thread, where that can be.
 #[derive(Debug)]
 struct IdlePolicy {
     clock: Clock,
@@ -142,19 +150,25 @@ impl IdlePolicy {
     }
 
     fn sleep<T: Turn>(&mut self, now: Nanos, thread: &mut T, waker: &Waker) {
+        let frame_wakes = thread.frame_wakes();
         let is_long = self.interval >= SLEEP_EXPECTING;
-        if is_long && !self.wants_frames && thread.is_woken_by_frames() {
+        if is_long && !self.wants_frames && frame_wakes == FrameWakes::Wanted {
             self.wants_frames = true;
             // What came before is looked for once more: it wakes nobody.
             return waker.want_frames();
         }
+        let is_woken_by_all = self.wants_frames || frame_wakes == FrameWakes::Always;
         let due = self.next_due(now, thread);
         let Some(sleep) = self.sleep_until(now, due) else {
             // So short that others need not go first: who does may come back milliseconds late.
             return std::hint::spin_loop();
         };
-        let sleep = match thread.sleep_max(now, self.wants_frames) {
-            Some(max) => sleep.min(self.interval.min(max).max(SLEEP_MIN)),
+        let interval = match frame_wakes {
+            FrameWakes::Always => SLEEP_MAX,
+            FrameWakes::No | FrameWakes::Wanted => self.interval,
+        };
+        let sleep = match thread.sleep_max(now, is_woken_by_all) {
+            Some(max) => sleep.min(interval.min(max).max(SLEEP_MIN)),
             None => sleep,
         };
         let is_quiet = self.interval > SLEEP_MIN;
@@ -337,7 +351,7 @@ mod tests {
 
     /// A thread with nothing to do, which frames wake or not.
     struct Idle {
-        is_woken_by_frames: bool,
+        frame_wakes: FrameWakes,
         /// What it was told of the last sleep.
         wanted_frames: Option<bool>,
     }
@@ -347,8 +361,8 @@ mod tests {
             0
         }
 
-        fn is_woken_by_frames(&self) -> bool {
-            self.is_woken_by_frames
+        fn frame_wakes(&self) -> FrameWakes {
+            self.frame_wakes
         }
 
         fn next_due(&mut self) -> Option<Nanos> {
@@ -375,11 +389,11 @@ mod tests {
 
     /// Whether each of some sleeps was of a thread that frames wake; none where it looks once more
     /// instead.
-    fn sleeps(is_woken_by_frames: bool, wake: bool) -> Vec<Option<bool>> {
+    fn sleeps(frame_wakes: FrameWakes, wake: bool) -> Vec<Option<bool>> {
         let waker = Waker::new().expect("a file descriptor");
         let mut policy = IdlePolicy::new(Clock::start());
         let mut thread = Idle {
-            is_woken_by_frames,
+            frame_wakes,
             wanted_frames: None,
         };
         let mut sleep = |policy: &mut IdlePolicy| {
@@ -402,8 +416,10 @@ mod tests {
         let long = [None, Some(true), Some(true)];
         // The wake ends the next sleep, or has it left out; then all begins anew.
         let again = [Some(true), Some(false)];
-        assert_eq!(sleeps(true, true), [&short[..], &long, &again].concat());
-        assert_eq!(sleeps(false, true), [Some(false); 10]);
+        let wanted = sleeps(FrameWakes::Wanted, true);
+        assert_eq!(wanted, [&short[..], &long, &again].concat());
+        assert_eq!(sleeps(FrameWakes::No, true), [Some(false); 10]);
+        assert_eq!(sleeps(FrameWakes::Always, true), [Some(true); 10]);
     }
 
     #[test]

@@ -290,6 +290,9 @@ impl Threads {
         let mut thread = DataThread::new(queues.tx, mail, block, clock.clone());
         thread = thread.tapped_by(tap_in, switch.clone());
         thread = thread.waking(readers);
+        if layout.is_fed(core, peers) {
+            thread = thread.fed();
+        }
         let mut forward_rx = None;
         if let Some(config) = flows {
             let (rx, tx) = forward_channel(waker.clone(), first.clone(), watched.clone());

@@ -235,9 +235,9 @@ impl FlowState {
         self.rx_ports.iter().all(FlowRxPort::wakes)
     }
 
-    /// The longest sleep; each frame wakes the thread if it `wants_frames`.
-    pub(super) fn sleep_max(&self, wants_frames: bool) -> Nanos {
-        match wants_frames || self.engine.flows() == 0 {
+    /// The longest sleep; `is_woken` if each frame wakes the thread.
+    pub(super) fn sleep_max(&self, is_woken: bool) -> Nanos {
+        match is_woken || self.engine.flows() == 0 {
             true => SLEEP_IDLE,
             false => SLEEP_EXPECTING,
         }

@@ -25,7 +25,7 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapIn, TapSwitch, Tapped};
 use allosaur_port::{FrameId, TxQueue, by_kind};
 
-use super::idle::{self, BusyTime, Turn};
+use super::idle::{self, BusyTime, FrameWakes, Turn};
 use crate::config::polling::Poll;
 use crate::counters::CoreBlock;
 use crate::threads::clock::Clock;
@@ -52,6 +52,8 @@ pub struct DataThread {
     /// Wake those that read on links in memory what is sent here, the first receive thread too, which
     /// sees it in the tap.
     readers: Vec<Waker>,
+    /// Other data threads may write what this one reads on links in memory.
+    is_fed: bool,
     /// Something was sent since this thread last waited.
     has_sent: bool,
     block: Arc<CoreBlock>,
@@ -77,6 +79,7 @@ impl DataThread {
             tap_switch: TapSwitch::default(),
             mail,
             readers: Vec::new(),
+            is_fed: false,
             has_sent: false,
             block,
             clock,
@@ -104,6 +107,14 @@ impl DataThread {
     #[must_use]
     pub fn waking(mut self, readers: Vec<Waker>) -> DataThread {
         self.readers = readers;
+        self
+    }
+
+    /// The same, where other data threads may write what this one reads on links in memory: they have
+    /// its waker among their [`readers`](DataThread::waking).
+    #[must_use]
+    pub fn fed(mut self) -> DataThread {
+        self.is_fed = true;
         self
     }
 
@@ -200,14 +211,18 @@ impl Turn for DataThread {
         self.tx_queues.has_unsent() || flows.is_some_and(|flows| flows.engine().is_blocked())
     }
 
-    fn is_woken_by_frames(&self) -> bool {
+    fn frame_wakes(&self) -> FrameWakes {
         let flows = self.flows.as_ref();
-        flows.is_some_and(|flows| flows.is_woken_by_frames())
+        match flows.is_none_or(|flows| flows.is_woken_by_frames()) {
+            false => FrameWakes::No,
+            true if self.is_fed => FrameWakes::Wanted,
+            true => FrameWakes::Always,
+        }
     }
 
-    fn sleep_max(&mut self, _now: Nanos, wants_frames: bool) -> Option<Nanos> {
+    fn sleep_max(&mut self, _now: Nanos, is_woken: bool) -> Option<Nanos> {
         let flows = self.flows.as_ref();
-        flows.map(|flows| flows.sleep_max(wants_frames))
+        flows.map(|flows| flows.sleep_max(is_woken))
     }
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {

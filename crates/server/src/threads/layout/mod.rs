@@ -331,6 +331,12 @@ impl Layout {
         readers
     }
 
+    /// Whether others may write what `core` reads on ports that are joined with `peers`.
+    pub fn is_fed(&self, core: usize, peers: &[Option<usize>]) -> bool {
+        let writes = |other| self.readers_of(other, peers).contains(&core);
+        (0..self.data.len()).any(writes)
+    }
+
     /// The queues of each of so many ports: to send, one for each of its data threads, and one for
     /// the first receive thread; to receive, one for each receive thread, or what data threads read.
     pub fn queues(&self, ports: usize) -> Vec<QueueCounts> {

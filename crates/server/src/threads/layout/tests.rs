@@ -289,8 +289,15 @@ fn a_thread_knows_who_may_read_what_it_sends_on_joined_ports() {
         let cores = 0..layout.data.len();
         cores.map(|core| layout.readers_of(core, peers)).collect()
     };
+    let fed = |text: &str, peers: &[Option<usize>]| -> Vec<bool> {
+        let layout = planned(text, plain(8), &[]).expect("it starts");
+        let cores = 0..layout.data.len();
+        cores.map(|core| layout.is_fed(core, peers)).collect()
+    };
     let none: [usize; 0] = [];
     let pair = [Some(1), Some(0)];
+    assert_eq!(fed("version: 1", &pair), [false]);
+    assert_eq!(fed("cores: 3", &pair), [true, false, false]);
     assert_eq!(readers("version: 1", &pair), [none], "its own");
     assert_eq!(readers("cores: 3", &pair), [vec![], vec![0], vec![0]]);
     assert_eq!(readers("cores: 2", &[None; 2]), [none; 2], "not joined");

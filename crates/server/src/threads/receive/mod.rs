@@ -21,7 +21,7 @@ use allosaur_port::kind::PortRx;
 
 use super::arrivals::Arrivals;
 use super::forward::{ForwardRx, ForwardedFrames, Purpose, Watched};
-use super::idle::{self, BusyTime, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
+use super::idle::{self, BusyTime, FrameWakes, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
 use crate::config::polling::Poll;
 use crate::counters::ReceiveBlock;
 use crate::rx_taps::RxTaps;
@@ -265,7 +265,7 @@ impl Turn for Receiver {
     /// Timers of emulated clients and answers to what they ask keep nobody awake, where frames wake
     /// this thread.
     fn was_routine(&self) -> bool {
-        self.was_routine && self.is_woken_by_frames()
+        self.was_routine && self.frame_wakes() != FrameWakes::No
     }
 
     fn note_idle(&mut self) {
@@ -281,14 +281,22 @@ impl Turn for Receiver {
         self.watch.as_ref().is_some_and(Watch::has_unsent)
     }
 
-    fn is_woken_by_frames(&self) -> bool {
-        self.ports.iter().all(RxPort::wakes)
+    /// Who forwards to this thread wakes it; who sends is asked to, for links in memory and the tap.
+    fn frame_wakes(&self) -> FrameWakes {
+        let shows_sent = |watch: &Watch| watch.observer.sending_ports() != 0;
+        let sees_frames = self.ports.iter().any(RxPort::is_read_here)
+            || self.watch.as_ref().is_some_and(shows_sent);
+        match self.ports.iter().all(RxPort::wakes) {
+            false => FrameWakes::No,
+            true if sees_frames => FrameWakes::Wanted,
+            true => FrameWakes::Always,
+        }
     }
 
-    fn sleep_max(&mut self, now: Nanos, wants_frames: bool) -> Option<Nanos> {
+    fn sleep_max(&mut self, now: Nanos, is_woken: bool) -> Option<Nanos> {
         let observer = self.watch.as_ref().map(|watch| &watch.observer);
         let max = match observer {
-            Some(observer) if !wants_frames && !observer.is_idle() => SLEEP_EXPECTING,
+            Some(observer) if !is_woken && !observer.is_idle() => SLEEP_EXPECTING,
             _ => SLEEP_IDLE,
         };
         let timeout = observer.and_then(RxTaps::poll_timeout);
@@ -368,7 +376,7 @@ mod tests {
         let queues = [a.rx, b.rx].map(|rx| Some(rx.into()));
         let receiver = Receiver::new(queues, Arc::clone(&counters.receive), clock);
         let mut receiver = receiver.watched_by(watch);
-        assert!(receiver.is_woken_by_frames());
+        assert_eq!(receiver.frame_wakes(), FrameWakes::Wanted);
         let mut turn = |frames| {
             assert_eq!(Turn::turn(&mut receiver), frames);
             if frames == 0 {

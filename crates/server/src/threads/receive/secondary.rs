@@ -16,7 +16,7 @@ use crate::threads::arrivals::FrameForwarder;
 use crate::threads::awake::AwakePolicy;
 use crate::threads::clock::Clock;
 use crate::threads::forward::ForwardTx;
-use crate::threads::idle::{self, BusyTime, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
+use crate::threads::idle::{self, BusyTime, FrameWakes, SLEEP_EXPECTING, SLEEP_IDLE, Turn};
 use crate::threads::mailbox::WorkerEnd;
 use crate::threads::waker::Waker;
 
@@ -120,7 +120,11 @@ impl Turn for SecondaryReceiver {
         false
     }
 
-    fn sleep_max(&mut self, now: Nanos, _wants_frames: bool) -> Option<Nanos> {
+    fn frame_wakes(&self) -> FrameWakes {
+        FrameWakes::No
+    }
+
+    fn sleep_max(&mut self, now: Nanos, _is_woken: bool) -> Option<Nanos> {
         let max = match self.forward.watched.any() {
             0 => SLEEP_IDLE,
             _ => SLEEP_EXPECTING,
