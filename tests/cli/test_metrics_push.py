@@ -64,17 +64,18 @@ class Post(BaseHTTPRequestHandler):
         # It knows no field that it is not told of, and no value of another type.
         message = json_format.Parse(gzip.decompress(body), ExportMetricsServiceRequest())
         code, answer = self.server.answers.pop(0) if self.server.answers else (200, {})
+        # Before the answer: who has it may look at once.
+        with self.server.came:
+            self.server.requests.append(message)
+            self.server.headers.append(self.headers)
+            self.server.paths.append(self.path)
+            self.server.came.notify_all()
         text = json.dumps(answer).encode()
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
-        with self.server.came:
-            self.server.requests.append(message)
-            self.server.headers.append(self.headers)
-            self.server.paths.append(self.path)
-            self.server.came.notify_all()
 
     def log_message(self, *_: object) -> None:
         pass
