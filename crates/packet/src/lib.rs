@@ -3,7 +3,7 @@
 //! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`], [`application`]. Across them
 //! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], checksums that are left to a card
 //! ([`offload`]), which queue of a card a frame comes to ([`rss`]), and payloads that frames share ([`shared_payload`]); beside them
-//! capture files over byte slices ([`file`]), and a hint to the cache ([`prefetch`]).
+//! capture files over byte slices ([`file`]), and hints to the cache ([`prefetch`], [`prefetch_for_write`]).
 //!
 //! Everybody above may call this crate; it calls nobody.
 //!
@@ -35,4 +35,4 @@ mod view;
 
 pub use address::{MacAddress, MacAddressError};
 pub use error::HeaderError;
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_for_write};

@@ -36,6 +36,7 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use allosaur_packet::prefetch_for_write;
 use allosaur_packet::shared_payload::SharedPayload;
 
 use crate::buffers::Gauge;
@@ -58,6 +59,9 @@ const SKIP: u32 = 1 << 30;
 const MESSAGE: u32 = SKIP | 1;
 /// In the header of a frame whose payload is elsewhere: the rest is the length of its head.
 const SPLIT: u32 = 1 << 29;
+/// How far ahead of the lines that are written others are fetched: the core that read them last has to
+/// give them up, which takes longer than to write one, and the processor waits for few at a time.
+const PREFETCH_LINES: u64 = 16;
 /// Where a time record keeps its time.
 const TIME_OFFSET: usize = 8;
 
@@ -270,6 +274,7 @@ impl Producer {
             return None;
         }
         let record = self.line(self.position);
+        self.prefetch_ahead(lines);
         self.position += lines;
         // SAFETY: `prepare` made sure that `lines` lines from `record` on are inside the memory
         // and belong to the producer until `flush`, which needs `&mut self` and so cannot run
@@ -357,6 +362,16 @@ impl Producer {
         unsafe { self.line(self.position).cast::<u32>().write(MESSAGE) };
         self.position += 1;
         true
+    }
+
+    /// Asks for `lines` lines that will be written soon. They may still be the consumer's: it is a hint.
+    /// Not for split frames: the core that writes those is mostly the one that reads them.
+    #[inline(always)]
+    fn prefetch_ahead(&self, lines: u64) {
+        let ahead = self.position + PREFETCH_LINES;
+        for position in ahead..ahead + lines {
+            prefetch_for_write(self.line(position).as_ptr());
+        }
     }
 
     /// Whether the next `slot` of these arguments finds room.

@@ -359,6 +359,13 @@ mod tests {
     }
 
     #[test]
+    fn who_reads_no_port_is_woken_by_all_that_comes() {
+        let counters = Counters::new(1, 1);
+        let receiver = Receiver::new([None], Arc::clone(&counters.receive), Clock::start());
+        assert_eq!(receiver.frame_wakes(), FrameWakes::Always);
+    }
+
+    #[test]
     fn what_its_own_frames_bring_is_routine_and_all_else_is_not() {
         let clock = Clock::start();
         let counters = Counters::new(2, 1);
