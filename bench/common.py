@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,13 @@ def server_binary(path: str) -> Path:
         return Path(path) if path else find_binary()
     except STLError as problem:
         raise argparse.ArgumentTypeError(str(problem)) from problem
+
+
+def has_dpdk(server: Path) -> bool:
+    """Tell whether the server was built with DPDK."""
+    command = [str(server), "ports", "--json"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return bool(found["dpdk"]["built"])
 
 
 def several(binaries: Path | list[Path]) -> list[Path]:

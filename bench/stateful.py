@@ -39,7 +39,7 @@ import stateful_report
 import web
 from allosaur import STLError
 from allosaur.cli.flows._measured import Generator, Window
-from common import Result, machine, progress, server_binary, wide_console
+from common import Result, has_dpdk, machine, progress, server_binary, wide_console
 from scaling import separate_cpus
 from stateful_report import CORES, OPEN, OVERLOAD, PAPER, SIZES, WEB, YARDSTICK, Columns
 
@@ -216,13 +216,13 @@ def _paper_on_dpdk(options: argparse.Namespace) -> Iterator[Result]:
 
 def _no_dpdk(options: argparse.Namespace) -> str | None:
     """Open the ports and try a few flows: a port that gets its own frames back joins no two ends."""
+    if not has_dpdk(options.server):
+        return "the server was built without DPDK: install libdpdk-dev and run `make install`"
     try:
         with Generator(_dpdk_ports(options), cpus=[options.core], binary=options.server) as generator:
             generator.start(str(PROFILES / "http.py"), 100)
             closed = generator.measure(1.0, 0.5).closed
     except (STLError, RuntimeError) as error:
-        if "was built without" in str(error):
-            return "the server was built without DPDK: install libdpdk-dev and run `make install`"
         return " ".join(str(error).split())
     if closed:
         return None

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import loads
 from allosaur.cli.flows._measured import Generator
-from common import progress
+from common import has_dpdk, progress
 from run import CASES
 from veth import WAYS, joined, send
 
@@ -40,9 +40,9 @@ def main() -> int:
     options = _options()
     os.environ["ALLOSAUR_SERVER"] = str(options.server)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(ROOT / "bench")])
-    has_dpdk = _has_dpdk(options.server)
-    failed = [*_benchmarks(options.server, has_dpdk), *_profiles(), *_emulated_clients(options.server)]
-    for ports in [MEMORY_PAIR, RING_PAIR] if has_dpdk else [MEMORY_PAIR]:
+    with_dpdk = has_dpdk(options.server)
+    failed = [*_benchmarks(options.server, with_dpdk), *_profiles(), *_emulated_clients(options.server)]
+    for ports in [MEMORY_PAIR, RING_PAIR] if with_dpdk else [MEMORY_PAIR]:
         _flows(options.server, ports)
     if os.geteuid() == 0:
         _interfaces(options.server)
@@ -58,28 +58,13 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _has_dpdk(server: Path) -> bool:
-    words = [
-        str(server),
-        "bench",
-        "--case",
-        next(iter(CASES)),
-        "--ports",
-        "vdev:net_null",
-        "--seconds",
-        "0.1",
-    ]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    return "built without" not in ended.stderr
-
-
-def _benchmarks(server: Path, has_dpdk: bool) -> Iterator[str]:
+def _benchmarks(server: Path, with_dpdk: bool) -> Iterator[str]:
     """Give the server's own benchmarks that failed."""
     for case in CASES:
         for receive in ("off", "on"):
             yield from _run([str(server), "bench", "--case", case, "--receive", receive, "--seconds", "0.5"])
     yield from _run([str(server), "bench", "--flows", str(OPEN_ENDS), "--keepalive", "--seconds", "6"])
-    for case in CASES if has_dpdk else ():
+    for case in CASES if with_dpdk else ():
         words = ["--case", case, "--ports", "vdev:net_null", "--seconds", "0.5"]
         yield from _run([str(server), "bench", *words])
 
