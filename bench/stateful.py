@@ -58,8 +58,8 @@ RESPONSES = {"1 B": (1, 900_000), "1 KB": (1024, 900_000), "32 KB": (32 * 1024, 
 UDP_FLOWS = 2_200_000
 #: Connections at a time of a size of which more would only wait for each other.
 LONG_BYTES, LONG_AT_ONCE = 1_000_000, 20
-#: By turns over the memory link and ports of DPDK.
-SIZES_ROUNDS = 3
+#: What is compared is measured by turns, so often.
+ROUNDS = 3
 #: Of what fits on a core, for responses of `OVERLOAD_BYTES`.
 OFFERED = (0.5, 0.9, 1.1, 1.5, 2.0, 4.0)
 OVERLOAD_BYTES = 1024
@@ -69,7 +69,8 @@ OPENING_S_MAX = 600
 COMING_ROOM_S = 20
 #: More are not opened in the time that the server's benchmark has, and each takes the same.
 BENCH_ENDS_MAX = 2_000_000
-CORES_MULTIPLIER = 250_000
+#: Of the paper's profile, for each core.
+CORES_MULTIPLIER = RESPONSES["32 KB"][1]
 #: Two ports of DPDK's net_ring that rings join: what the one sends, the other receives, without a copy.
 RING_PAIR = "ring:bench,ring:bench"
 MEMORY_PAIR = ("memory", "memory")
@@ -236,7 +237,7 @@ def sizes(options: argparse.Namespace) -> Iterator[Result]:
         pairs["DPDK"] = _dpdk_ports(options)
     for what, start in _loads().items():
         windows: dict[str, list[Window]] = {name: [] for name in pairs}
-        for _ in range(1 if options.quick else SIZES_ROUNDS):
+        for _ in range(1 if options.quick else ROUNDS):
             for name, ports in pairs.items():
                 progress(f"{what} over {name}")
                 with Generator(ports, cpus=[options.core], binary=options.server) as generator:
@@ -264,26 +265,33 @@ def _beside(what: str, windows: dict[str, list[Window]]) -> Iterator[Result]:
     """Give a row for each kind of ports: its median round, and the median ratio to the first kind's."""
     first = next(iter(windows.values()))
     for name, of_ports in windows.items():
-        ratios = [one.cps_running / base.cps_running for one, base in zip(of_ports, first, strict=True)]
-        median = sorted(of_ports, key=lambda window: window.cps_running)[len(of_ports) // 2]
-        of_memory = statistics.median(ratios) if name != "memory" else None
-        yield {**_row(f"{what}, {name}", median), "of_memory": of_memory}
+        ratio = _median_ratio([one.cps_running for one in of_ports], [base.cps_running for base in first])
+        of_memory = ratio if name != "memory" else None
+        yield {**_row(f"{what}, {name}", _median(of_ports)), "of_memory": of_memory}
 
 
 def overload(options: argparse.Namespace) -> Iterator[Result]:
-    """What is delivered of more than a core can do, beside the best of all rows."""
+    """What is delivered of more than a core can do, beside the best of all rows; by turns."""
     progress("what fits")
-    fits = _overloaded(RESPONSES["1 KB"][1], options).cps_running
-    windows = {}
-    for share in OFFERED:
-        progress(f"{share:g} times what fits")
-        windows[share] = _overloaded(share * fits, options)
+    rounds = 1 if options.quick else ROUNDS
+    most = RESPONSES["1 KB"][1]
+    fits = statistics.median(_overloaded(most, options).cps_running for _ in range(rounds))
+    windows: dict[float, list[Window]] = {share: [] for share in OFFERED}
+    for number in range(rounds):
+        for share, of_share in windows.items():
+            progress(f"round {number + 1} of {rounds}: {share:g} times what fits")
+            of_share.append(_overloaded(share * fits, options))
+    medians = {share: _median(of_share) for share, of_share in windows.items()}
     # A thread that has time to spare does more of them in a second that it runs: it is not compared.
-    best = max(window.cps_running for share, window in windows.items() if share > 1)
-    for share, window in windows.items():
+    best = max(window.cps_running for share, window in medians.items() if share > 1)
+    for share, window in medians.items():
         row = _row(f"{share:g} times what fits", window)
         of_best = window.cps_running / best if share > 1 else None
         yield {**row, "offered_cps": window.offered / window.seconds, "of_best": of_best}
+
+
+def _median(windows: Sequence[Window]) -> Window:
+    return sorted(windows, key=lambda window: window.cps_running)[len(windows) // 2]
 
 
 def _overloaded(multiplier: float, options: argparse.Namespace) -> Window:
@@ -372,20 +380,43 @@ def servers(options: argparse.Namespace) -> Iterator[Result]:
 
 
 def cores(options: argparse.Namespace) -> Iterator[Result]:
-    """One server on n cores, beside n servers on a core each."""
+    """One server on n cores, beside n servers on a core each; by turns."""
     cpus = separate_cpus()
-    alone: tuple[float, float] | None = None
-    for count in sorted({1, *options.cores}):
-        if count > len(cpus):
-            return
-        progress(f"{count} cores together, then apart")
-        with Generator(cpus=cpus[:count], binary=options.server) as generator:
-            generator.start(str(PROFILES / "http.py"), CORES_MULTIPLIER * count)
-            window = generator.measure(options.seconds, WARM_S)
-        together, apart = window.cps_running * count, _apart_cps(cpus[:count], options)
-        alone = alone or (together, apart)
-        row = {"cores": count, "together_cps": together, "together_ratio": together / alone[0]}
-        yield {**_row(f"{count}", window), **row, "apart_cps": apart, "apart_ratio": apart / alone[1]}
+    counts = [count for count in sorted({1, *options.cores}) if count <= len(cpus)]
+    rounds = 1 if options.quick else ROUNDS
+    windows: dict[int, list[Window]] = {count: [] for count in counts}
+    apart: dict[int, list[float]] = {count: [] for count in counts}
+    for number in range(rounds):
+        for count in counts:
+            progress(f"round {number + 1} of {rounds}: {count} cores together, then apart")
+            windows[count].append(_together(cpus[:count], options))
+            apart[count].append(_apart_cps(cpus[:count], options))
+    alone = windows[1], apart[1]
+    for count in counts:
+        window = _median(windows[count])
+        row = {
+            "cores": count,
+            "together_cps": window.cps_running * count,
+            "together_ratio": _median_ratio(
+                [window.cps_running * count for window in windows[count]],
+                [window.cps_running for window in alone[0]],
+            ),
+            "apart_cps": statistics.median(apart[count]),
+            "apart_ratio": _median_ratio(apart[count], alone[1]),
+        }
+        yield {**_row(f"{count}", window), **row}
+
+
+def _median_ratio(these: Sequence[float], those: Sequence[float]) -> float:
+    """Of what was measured by turns, the median of the ratios of each round."""
+    return statistics.median(this / that for this, that in zip(these, those, strict=True))
+
+
+def _together(cpus: Sequence[int], options: argparse.Namespace) -> Window:
+    """Let one server run on these CPUs."""
+    with Generator(cpus=cpus, binary=options.server) as generator:
+        generator.start(str(PROFILES / "http.py"), CORES_MULTIPLIER * len(cpus))
+        return generator.measure(options.seconds, WARM_S)
 
 
 def _apart_cps(cpus: Sequence[int], options: argparse.Namespace) -> float:
