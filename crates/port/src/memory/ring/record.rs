@@ -61,15 +61,12 @@ impl Producer {
         count - left as u32
     }
 
-    /// Writes `copies` of a record; there is contiguous room for them. Records of a line or two are
-    /// written faster than what is asked for comes.
+    /// Writes `copies` of a record; there is contiguous room for them. Nothing but stores: the processor
+    /// sees by itself what comes next.
     #[inline(always)]
     fn fill(&mut self, record: &Record, copies: usize) {
         let lines = record.lines.len();
         debug_assert!(self.position + (copies * lines) as u64 <= self.end);
-        if lines > 2 {
-            self.prefetch_ahead((copies * lines) as u64);
-        }
         let from = record.lines.as_ptr();
         let to = self.line(self.position).as_ptr();
         // SAFETY: `copies * lines` lines from `to` on lie before `end`, so they are inside the
