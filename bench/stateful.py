@@ -136,6 +136,7 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     options.open = options.open or [100_000 if options.quick else 1_000_000]
     options.seconds = 1.0 if options.quick else 4.0
+    options.rounds = 1 if options.quick else ROUNDS
     return options
 
 
@@ -161,7 +162,7 @@ def _keep(results: Result, options: argparse.Namespace) -> None:
 
 def yardstick(options: argparse.Namespace) -> Iterator[Result]:
     """What testpmd does, in as many rounds as show how even the machine is."""
-    for number in range(1 if options.quick else 3):
+    for number in range(options.rounds):
         progress(f"testpmd, round {number + 1}")
         yield {"what": f"round {number + 1}", "mpps": dpdk.testpmd_pps(options.core) / 1e6}
 
@@ -237,7 +238,7 @@ def sizes(options: argparse.Namespace) -> Iterator[Result]:
         pairs["DPDK"] = _dpdk_ports(options)
     for what, start in _loads().items():
         windows: dict[str, list[Window]] = {name: [] for name in pairs}
-        for _ in range(1 if options.quick else ROUNDS):
+        for _ in range(options.rounds):
             for name, ports in pairs.items():
                 progress(f"{what} over {name}")
                 with Generator(ports, cpus=[options.core], binary=options.server) as generator:
@@ -273,13 +274,12 @@ def _beside(what: str, windows: dict[str, list[Window]]) -> Iterator[Result]:
 def overload(options: argparse.Namespace) -> Iterator[Result]:
     """What is delivered of more than a core can do, beside the best of all rows; by turns."""
     progress("what fits")
-    rounds = 1 if options.quick else ROUNDS
     most = RESPONSES["1 KB"][1]
-    fits = statistics.median(_overloaded(most, options).cps_running for _ in range(rounds))
+    fits = statistics.median(_overloaded(most, options).cps_running for _ in range(options.rounds))
     windows: dict[float, list[Window]] = {share: [] for share in OFFERED}
-    for number in range(rounds):
+    for number in range(options.rounds):
         for share, of_share in windows.items():
-            progress(f"round {number + 1} of {rounds}: {share:g} times what fits")
+            progress(f"round {number + 1} of {options.rounds}: {share:g} times what fits")
             of_share.append(_overloaded(share * fits, options))
     medians = {share: _median(of_share) for share, of_share in windows.items()}
     # A thread that has time to spare does more of them in a second that it runs: it is not compared.
@@ -292,6 +292,11 @@ def overload(options: argparse.Namespace) -> Iterator[Result]:
 
 def _median(windows: Sequence[Window]) -> Window:
     return sorted(windows, key=lambda window: window.cps_running)[len(windows) // 2]
+
+
+def _median_ratio(these: Sequence[float], those: Sequence[float]) -> float:
+    """Of what was measured by turns, the median of the ratios of each round."""
+    return statistics.median(this / that for this, that in zip(these, those, strict=True))
 
 
 def _overloaded(multiplier: float, options: argparse.Namespace) -> Window:
@@ -383,33 +388,23 @@ def cores(options: argparse.Namespace) -> Iterator[Result]:
     """One server on n cores, beside n servers on a core each; by turns."""
     cpus = separate_cpus()
     counts = [count for count in sorted({1, *options.cores}) if count <= len(cpus)]
-    rounds = 1 if options.quick else ROUNDS
     windows: dict[int, list[Window]] = {count: [] for count in counts}
     apart: dict[int, list[float]] = {count: [] for count in counts}
-    for number in range(rounds):
+    for number in range(options.rounds):
         for count in counts:
-            progress(f"round {number + 1} of {rounds}: {count} cores together, then apart")
+            progress(f"round {number + 1} of {options.rounds}: {count} cores together, then apart")
             windows[count].append(_together(cpus[:count], options))
             apart[count].append(_apart_cps(cpus[:count], options))
-    alone = windows[1], apart[1]
+    together = {count: [count * window.cps_running for window in windows[count]] for count in counts}
     for count in counts:
-        window = _median(windows[count])
         row = {
             "cores": count,
-            "together_cps": window.cps_running * count,
-            "together_ratio": _median_ratio(
-                [window.cps_running * count for window in windows[count]],
-                [window.cps_running for window in alone[0]],
-            ),
+            "together_cps": statistics.median(together[count]),
+            "together_ratio": _median_ratio(together[count], together[1]),
             "apart_cps": statistics.median(apart[count]),
-            "apart_ratio": _median_ratio(apart[count], alone[1]),
+            "apart_ratio": _median_ratio(apart[count], apart[1]),
         }
-        yield {**_row(f"{count}", window), **row}
-
-
-def _median_ratio(these: Sequence[float], those: Sequence[float]) -> float:
-    """Of what was measured by turns, the median of the ratios of each round."""
-    return statistics.median(this / that for this, that in zip(these, those, strict=True))
+        yield {**_row(f"{count}", _median(windows[count])), **row}
 
 
 def _together(cpus: Sequence[int], options: argparse.Namespace) -> Window:
