@@ -1,10 +1,11 @@
 //! Ports on DPDK's own drivers without hardware: what goes in comes out, byte for byte.
 //!
-//! The tests start DPDK in their own process; what it needs of the machine is memory.
+//! The tests start DPDK in their own process; what it needs of the machine is memory. Without
+//! hugepages that is 2 GiB for all of them, of which one may take half: they run one after the other.
 
 use std::ffi::CStr;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use allosaur_packet::shared_payload::{SharedPayload, SplitFrame};
 
@@ -16,6 +17,15 @@ use crate::distribution::RxDistribution;
 use crate::tap::{self, Tapped};
 use crate::{FrameId, Port, QueueCounts, RxQueue, TxQueue};
 
+thread_local! {
+    /// DPDK's memory, from a test's first port on until its thread ends.
+    static MEMORY: MutexGuard<'static, ()> = {
+        static ALL: Mutex<()> = Mutex::new(());
+        // A test that failed gave its memory back like any other.
+        ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    };
+}
+
 fn open(text: &str, tx: usize) -> DpdkPort {
     let queues = QueueCounts {
         tx,
@@ -25,6 +35,7 @@ fn open(text: &str, tx: usize) -> DpdkPort {
 }
 
 fn device(text: &str) -> DpdkDevice {
+    MEMORY.with(|_| ());
     match text.parse().expect("well formed") {
         PortDescription::Dpdk(device) => device,
         other => panic!("not a device: {other}"),
@@ -32,6 +43,7 @@ fn device(text: &str) -> DpdkDevice {
 }
 
 fn open_pair(name: &str, tx: [usize; 2], rx: usize) -> [DpdkPort; 2] {
+    MEMORY.with(|_| ());
     let queues = tx.map(|tx| QueueCounts {
         tx,
         rx,
