@@ -20,7 +20,7 @@ const SLEEP_MIN: Nanos = 50 * MICROSECOND;
 const SLEEP_MAX: Nanos = 100 * MILLISECOND;
 /// The longest sleep of a thread that receives, while nothing arrives: control wakes it when it
 /// starts traffic.
-pub(super) const SLEEP_IDLE: Nanos = 25 * MILLISECOND;
+pub(super) const SLEEP_IDLE: Nanos = 50 * MILLISECOND;
 /// The same while something is likely to come: on a link in memory, and from another thread's
 /// tap, frames wake nobody.
 pub(super) const SLEEP_EXPECTING: Nanos = MILLISECOND;
