@@ -125,6 +125,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few and short measurements")
     parser.add_argument("--only", metavar="TEXT", help="cases with this in their name [all]")
+    parser.add_argument("--rounds", type=int, help="how often what is compared is measured, by turns [3]")
     default = RESULTS / f"stateful-{time.strftime('%Y-%m-%d-%H%M%S')}.json"
     parser.add_argument("--json", type=Path, default=default, help="file for the numbers [bench/results/...]")
     parser.add_argument("--report", type=Path, help="file for an HTML report with plots")
@@ -134,9 +135,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--open", type=int, nargs="+", default=[], help="flows held open [1000000]")
     parser.add_argument("--dpdk", default=RING_PAIR, help="two joined ports of DPDK [%(default)s]")
     options = parser.parse_args()
+    if options.rounds is not None and options.rounds < 1:
+        parser.error("--rounds: measure once at least")
     options.open = options.open or [100_000 if options.quick else 1_000_000]
     options.seconds = 1.0 if options.quick else 4.0
-    options.rounds = 1 if options.quick else ROUNDS
+    options.rounds = options.rounds or (1 if options.quick else ROUNDS)
     return options
 
 
