@@ -205,7 +205,8 @@ def test_the_way_to_the_server_is_a_part_of_the_time_that_a_request_has(
     sockets: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _rep, _pub, transport = sockets
-    waits: list[int] = []
+    now_ms = 0
+    looks: list[int] = []
 
     class Silent:
         def send(self, payload: bytes) -> None: ...
@@ -213,16 +214,45 @@ def test_the_way_to_the_server_is_a_part_of_the_time_that_a_request_has(
         def close(self, linger: int) -> None: ...
 
         def poll(self, timeout_ms: int) -> int:
-            waits.append(timeout_ms)
+            nonlocal now_ms
+            now_ms += timeout_ms
             return 0
 
-    for admitted_s, left_ms in ((2.0, 1000), (3.5, 0)):
-        times = SimpleNamespace(monotonic=iter([10.0, 10.0 + admitted_s]).__next__)
-        monkeypatch.setattr("allosaur.rpc._transport.time", times)
-        monkeypatch.setattr(transport, "_admitted_socket", lambda timeout_s: Silent())
+    def admitted(deadline: float) -> Silent:
+        nonlocal now_ms
+        now_ms += admitted_ms
+        return Silent()
+
+    monkeypatch.setattr("allosaur.rpc._transport.time", SimpleNamespace(monotonic=lambda: now_ms / 1000))
+    monkeypatch.setattr(transport, "_admitted_socket", admitted)
+    monkeypatch.setattr(transport, "_see_server", lambda: looks.append(now_ms))
+    for admitted_ms, looks_ms in ((0, [250, 750, 1750]), (2000, [2250, 2750]), (3500, [])):
+        now_ms = 0
         with pytest.raises(STLConnectionError, match="within 3 s"):
             transport.request(b"lost", timeout_s=3.0)
-        assert waits.pop() == left_ms
+        assert now_ms == max(3000, admitted_ms)
+        assert looks == looks_ms
+        looks.clear()
+
+
+def test_a_request_to_a_server_that_is_gone_does_not_wait(sockets: Any) -> None:
+    rep, _pub, transport = sockets
+    gone: list[str] = []
+
+    def ask() -> None:
+        # The first is on its way when the server ends, the second comes later.
+        for payload in (b"lost", b"late"):
+            with pytest.raises(STLConnectionError) as caught:
+                transport.request(payload, timeout_s=3600)
+            gone.append(str(caught.value))
+
+    client = threading.Thread(target=ask)
+    client.start()
+    assert rep.recv() == b"lost"
+    rep.close(linger=0)
+    client.join()
+    words = f"nothing listens at {transport.address} any more: see why the server ended, and start it again"
+    assert gone == [words, words]
 
 
 def test_frames_ring_and_a_lost_server_is_noticed(sockets: Any) -> None:

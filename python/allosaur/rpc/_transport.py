@@ -23,6 +23,9 @@ _HEARTBEAT_INTERVAL_MS = 5_000
 _HEARTBEAT_TIMEOUT_MS = 60_000
 _RECONNECT_MS = 20
 _RECONNECT_MS_MAX = 500
+_SILENT_S = 0.25
+"""After so long without an answer, then after twice as long and so on, see whether the server is there."""
+_LOOK_TIMEOUT_S = 0.5
 _HANDSHAKE_FAILED = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -60,7 +63,8 @@ class Transport(Protocol):
     def request(self, payload: bytes, timeout_s: float) -> bytes:
         """Send one message and wait for its answer.
 
-        Raises ``STLConnectionError`` when none came in time; the next request starts afresh.
+        Raises ``STLConnectionError`` when none came in time, or as soon as the server is known to be gone;
+        the next request starts afresh.
         """
 
     def subscribe(self) -> Subscription:
@@ -104,15 +108,18 @@ class ZmqTransport:
         weakref.finalize(self, self._sockets.close)
 
     def request(self, payload: bytes, timeout_s: float) -> bytes:
-        """Send one message and wait for its answer, for so long with the way to the server."""
+        """Send one message and wait for its answer, for so long with the way to the server.
+
+        ZeroMQ waits for a server that ended until it is back. It would not know of the message.
+        """
         deadline = time.monotonic() + timeout_s
-        socket = self._socket or self._admitted_socket(timeout_s)
+        socket = self._socket or self._admitted_socket(deadline)
         # A REQ socket that waits for an answer cannot send again: it is kept only once it has one,
         # so that after a timeout or an interruption the next request takes a fresh socket.
         self._socket = None
         try:
             socket.send(payload)
-            if not socket.poll(max(0, int((deadline - time.monotonic()) * 1000))):
+            if not self._poll(socket, deadline):
                 raise STLConnectionError(
                     f"no answer from {self.address} within {timeout_s:g} s: see whether the server "
                     f"still runs, or give a longer sync_timeout"
@@ -136,13 +143,39 @@ class ZmqTransport:
             self._sockets.close()
             self._sockets = None
 
-    def _admitted_socket(self, timeout_s: float) -> zmq.Socket[bytes]:
+    def _poll(self, socket: zmq.Socket[bytes], deadline: float) -> bool:
+        """Whether something arrived until the deadline. Raises ``STLConnectionError`` where no server is."""
+        silent_s = _SILENT_S
+        while (left_s := deadline - time.monotonic()) > silent_s:
+            if socket.poll(int(silent_s * 1000)):
+                return True
+            self._see_server()
+            silent_s *= 2
+        return bool(socket.poll(max(0, int(left_s * 1000))))
+
+    def _see_server(self) -> None:
+        """Raise ``STLConnectionError`` when nobody listens any more; a slow network says nothing."""
+        with contextlib.suppress(OSError):
+            try:
+                tcp.create_connection((self._host, self._rpc_port), timeout=_LOOK_TIMEOUT_S).close()
+            except ConnectionRefusedError as error:
+                raise STLConnectionError(
+                    f"nothing listens at {self.address} any more: see why the server ended, and start it "
+                    f"again"
+                ) from error
+
+    def _admitted_socket(self, deadline: float) -> zmq.Socket[bytes]:
         """A REQ socket that the server has let in, unless that took longer; refusals raise."""
         socket = self._fresh_socket(zmq.REQ, None)
         events = zmq.EVENT_HANDSHAKE_SUCCEEDED | _HANDSHAKE_FAILED
         monitor = self._opened().keep(socket.get_monitor_socket(events))
         socket.connect(self.address)
-        event = recv_monitor_message(monitor)["event"] if monitor.poll(int(timeout_s * 1000)) else None
+        try:
+            event = recv_monitor_message(monitor)["event"] if self._poll(monitor, deadline) else None
+        except BaseException:
+            monitor.close(linger=0)
+            socket.close(linger=0)
+            raise
         socket.disable_monitor()
         monitor.close(linger=0)
         if event in (None, zmq.EVENT_HANDSHAKE_SUCCEEDED):
