@@ -95,7 +95,7 @@ class ZmqTransport:
         tried first: a server that is not there is then reported at once, and with the reason.
         """
         try:
-            tcp.create_connection((self._host, self._rpc_port), timeout=timeout_s).close()
+            self._connect_plain(timeout_s)
         except OSError as error:
             reason = error.strerror or str(error)
             raise STLConnectionError(
@@ -155,14 +155,18 @@ class ZmqTransport:
 
     def _see_server(self) -> None:
         """Raise ``STLConnectionError`` when nobody listens any more; a slow network says nothing."""
-        with contextlib.suppress(OSError):
-            try:
-                tcp.create_connection((self._host, self._rpc_port), timeout=_LOOK_TIMEOUT_S).close()
-            except ConnectionRefusedError as error:
-                raise STLConnectionError(
-                    f"nothing listens at {self.address} any more: see why the server ended, and start it "
-                    f"again"
-                ) from error
+        try:
+            self._connect_plain(_LOOK_TIMEOUT_S)
+        except ConnectionRefusedError as error:
+            raise STLConnectionError(
+                f"nothing listens at {self.address} any more: see why the server ended, and start it again"
+            ) from error
+        except OSError:
+            return
+
+    def _connect_plain(self, timeout_s: float) -> None:
+        """Make a TCP connection and close it. Raises ``OSError`` when that fails."""
+        tcp.create_connection((self._host, self._rpc_port), timeout=timeout_s).close()
 
     def _admitted_socket(self, deadline: float) -> zmq.Socket[bytes]:
         """A REQ socket that the server has let in, unless that took longer; refusals raise."""
