@@ -57,6 +57,8 @@ WAITED_MAX = 0.02
 LATE_S_MAX = 0.1
 #: With a machine so much faster than the load needs, nothing is late for its sake.
 SPARE_SPEED = 0.1
+#: A larger share would excuse everything: the slowest moments of an even machine are below it, too.
+SHARE_MAX = 0.8
 #: Flows that lost their last ACK wait for so many retransmissions at the most.
 END_S_MAX = 600.0
 #: A segment that is sent again may come when the other end's flow is over, TIME-WAIT too: where the last ACK
@@ -74,10 +76,11 @@ class Soak:
 
     link: str
     cpu: int
-    share: float
     cps: float = 0.0
+    share: float = 0.0
+    """What part that is of the slowest window."""
     probe_s: float = 0.0
-    """What the fixed loop took while the slowest window was measured, of which the load is a share."""
+    """What the fixed loop took in that window."""
     samples: list[Sample] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     slowest: list[float] = field(default_factory=list)
@@ -144,7 +147,7 @@ def main() -> int:
     """Run the soaks, print their table, and keep the numbers."""
     options = _options()
     cpus = itertools.cycle(separate_cpus())
-    soaks = [Soak(link, next(cpus), options.share) for link in LINKS if options.only in link]
+    soaks = [Soak(link, next(cpus)) for link in LINKS if options.only in link]
     for step in (_choose_rate, _run):
         if options.together:
             threads = [threading.Thread(target=step, args=(soak, options)) for soak in soaks]
@@ -167,9 +170,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=20, help="how long each one runs (20)")
     parser.add_argument("--share", type=float, default=0.7, help="of what fits on a core (0.7)")
-    parser.add_argument(
-        "--cps", type=float, help="connections a second; --share says what part of a core that is"
-    )
+    parser.add_argument("--cps", type=float, help="connections a second, in the place of a share")
     parser.add_argument("--response", type=int, default=1024, help="bytes of a response (1024)")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two readings (1)")
     parser.add_argument("--only", choices=LINKS, default="", help="one link (both)")
@@ -177,6 +178,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--server", type=server_binary, default="", help="the binary")
     options = parser.parse_args()
+    if not 0 < options.share <= SHARE_MAX:
+        parser.error(f"--share: above 0, and {SHARE_MAX:g} at most, so that a slow server can be told")
     if options.minutes * 60 < 16 * options.every:
         parser.error("--minutes: a soak has 16 readings at least: run it for longer, or read it more often")
     return options
@@ -189,7 +192,7 @@ def _choose_rate(soak: Soak, options: argparse.Namespace) -> None:
         SpeedProbe(soak.cpu) as probe,
         Generator(LINKS[soak.link], cpus=[soak.cpu], binary=options.server) as generator,
     ):
-        generator.start(str(PROFILE), options.cps or FULL_CPS, response=options.response)
+        generator.start(str(PROFILE), FULL_CPS, response=options.response)
         time.sleep(WARM_S)
         for number in range(FITS_WINDOWS):
             progress(f"what fits on a core: {number} of {FITS_WINDOWS} windows")
@@ -198,6 +201,9 @@ def _choose_rate(soak: Soak, options: argparse.Namespace) -> None:
             windows.append((cps, probe.loop_s(since_s)))
     cps, soak.probe_s = min(windows)
     soak.cps = options.cps or options.share * cps
+    soak.share = soak.cps / cps
+    if options.cps and soak.share > SHARE_MAX:
+        soak.problems.append(f"--cps: {soak.share:.0%} of what fits; offer {SHARE_MAX * cps:,.0f} at most")
 
 
 def _run(soak: Soak, options: argparse.Namespace) -> None:

@@ -7,6 +7,8 @@ count, but for what it shares of the caches.
 
 from __future__ import annotations
 
+import bisect
+import math
 import os
 import statistics
 import threading
@@ -42,21 +44,19 @@ class SpeedProbe:
 
     def loop_s(self, since_s: float) -> float:
         """Return the CPU time of a loop, the mean of those since a moment of the monotonic clock."""
-        return statistics.fmean(self._since(since_s))
+        if not (loops := self._since(since_s)):
+            raise RuntimeError(f"CPU {self._cpu} ran no loop in {time.monotonic() - since_s:.1f} s")
+        return statistics.fmean(loops)
 
     def longest_s(self, since_s: float) -> float:
-        """Return the same of the slowest quarter of a second since then."""
-        loops = self._since(since_s)
+        """Return the same of the slowest quarter of a second since then; infinity where the CPU ran none."""
+        if not (loops := self._since(since_s)):
+            return math.inf
         windows = (loops[at : at + TOGETHER] for at in range(max(len(loops) - TOGETHER + 1, 1)))
         return max(map(statistics.fmean, windows))
 
     def _since(self, since_s: float) -> list[float]:
-        found = [loop_s for at_s, loop_s in self._loops if at_s >= since_s]
-        if not found:
-            raise RuntimeError(
-                f"CPU {self._cpu} ran no loop of {STEPS:,} steps in {time.monotonic() - since_s:.1f} s"
-            )
-        return found
+        return [loop_s for _, loop_s in self._loops[bisect.bisect_left(self._loops, (since_s,)) :]]
 
     def _run(self) -> None:
         os.sched_setaffinity(threading.get_native_id(), {self._cpu})

@@ -125,7 +125,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few and short measurements")
     parser.add_argument("--only", metavar="TEXT", help="cases with this in their name [all]")
-    parser.add_argument("--rounds", type=int, help="how often what is compared is measured, by turns [3]")
+    parser.add_argument(
+        "--rounds", type=int, help=f"how often what is compared is measured, by turns [{ROUNDS}]"
+    )
     default = RESULTS / f"stateful-{time.strftime('%Y-%m-%d-%H%M%S')}.json"
     parser.add_argument("--json", type=Path, default=default, help="file for the numbers [bench/results/...]")
     parser.add_argument("--report", type=Path, help="file for an HTML report with plots")

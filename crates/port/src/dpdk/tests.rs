@@ -1,7 +1,7 @@
 //! Ports on DPDK's own drivers without hardware: what goes in comes out, byte for byte.
 //!
 //! The tests start DPDK in their own process; what it needs of the machine is memory. Without
-//! hugepages that is 2 GiB for all of them, of which one may take half: they run one after the other.
+//! hugepages that is 2 GiB for all of them, of which one takes a third: they run one after the other.
 
 use std::ffi::CStr;
 
