@@ -233,7 +233,7 @@ impl<F: Protocol> Membership<F> {
             Verb::Settings => Ok(json!({
                 "mtu": self.host.mtu,
                 "dmac": self.designator.octets(),
-                "version": self.host.version,
+                "version": self.host.version(),
             })),
             Verb::SetSettings => self.configure(params),
         }
@@ -273,7 +273,7 @@ impl<F: Protocol> Membership<F> {
             self.designator = designator;
         }
         if version != 0 {
-            self.host.version = version;
+            self.host.set_version(version);
         }
         Ok(Value::Bool(true))
     }

@@ -194,8 +194,7 @@ struct Answer {
 pub(crate) struct MulticastHost<F: Family> {
     /// The MTU of its reports.
     pub(crate) mtu: u16,
-    /// The version that it speaks.
-    pub(crate) version: u8,
+    version: u8,
     /// What it counted.
     pub(crate) counts: Counts<F>,
     groups: Groups<F::Address>,
@@ -216,6 +215,20 @@ impl<F: Family> MulticastHost<F> {
             answer: None,
             pending: Vec::new(),
             pending_at: 0,
+        }
+    }
+
+    /// The version that it speaks.
+    pub(crate) fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// Speaks another version from now on. An answer in the making is cancelled when it changes
+    /// (RFC 3376 section 7.2.1, RFC 3810 section 8.2.1): its pace is of the packets of the old one.
+    pub(crate) fn set_version(&mut self, version: u8) {
+        if self.version != version {
+            self.version = version;
+            self.answer = None;
         }
     }
 
@@ -369,7 +382,7 @@ impl<F: Family> MulticastHost<F> {
         draw: impl FnOnce(Nanos) -> Nanos,
         send: &mut Send<'_, F::Address>,
     ) {
-        self.version = query.version;
+        self.set_version(query.version);
         match query.group {
             Some(group) => {
                 self.counts.count(if query.has_sources {

@@ -110,7 +110,7 @@ fn changes_are_reported_at_once_in_full_packets() {
         assert_eq!(left, Err((GroupError::Missing, group(9))));
     });
     assert_eq!(list, [Sent::Records(vec![(3, group(2), vec![])])]);
-    host.version = 2;
+    host.set_version(2);
     let list = sent(|send| host.remove(&[group(1)], send).expect("it is there"));
     assert_eq!(list, [Sent::Leave(group(1))]);
 }
@@ -152,6 +152,42 @@ fn a_long_answer_is_spread_and_leaves_later_groups_out() {
     // The next answer has it.
     host.handle_query(5 * SECOND, &query, |_| unreachable!(), &mut |_, _| Ok(()));
     assert_eq!(run(&mut host).len(), 4);
+}
+
+#[test]
+fn an_answer_is_cancelled_when_the_version_changes() {
+    // 41 groups in 2 packets, the second 2.9 s after the first.
+    let begin = || {
+        let mut host = host(41, 22);
+        let query = general(3, 2900 * MILLISECOND);
+        host.handle_query(0, &query, |_| unreachable!(), &mut |_, _| Ok(()));
+        assert_eq!(host.poll_timeout(), Some(2900 * MILLISECOND));
+        host
+    };
+    // A general query of an older version is answered by a report for each group, in its own time.
+    let mut older = begin();
+    let query = general(1, 410 * MILLISECOND);
+    older.handle_query(SECOND, &query, |_| unreachable!(), &mut |_, _| Ok(()));
+    assert_eq!(
+        older.counts.values[Count::QueriesWhileAnswering as usize],
+        0
+    );
+    let all = run(&mut older);
+    assert_eq!((all.len(), all[40].0), (41, 1410 * MILLISECOND));
+    assert_eq!(all[40].1, Sent::Report(group(40)));
+    // One about a group is answered at once, and no more is said of the others.
+    let mut single = begin();
+    let query = Query {
+        group: Some(group(7)),
+        ..general(2, SECOND)
+    };
+    let list = sent(|send| single.handle_query(SECOND, &query, |_| unreachable!(), send));
+    assert_eq!(list, [Sent::Report(group(7))]);
+    assert_eq!(run(&mut single), []);
+    // The same version again goes on with it.
+    let mut same = begin();
+    same.set_version(3);
+    assert_eq!(run(&mut same).len(), 2);
 }
 
 #[test]
