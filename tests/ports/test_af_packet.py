@@ -69,13 +69,14 @@ def test_the_kernel_counts_every_packet_that_was_sent(network: Any) -> None:
 def test_both_ends_of_a_pair_count_the_same(network: Any) -> None:
     near, other = network.veth()
     with LocalServer(ports=[f"af_packet:{near}", other], cores=2) as server, server.client() as client:
-        stats = run(client, [burst(udp(60 + 7 * n), 2_000, flow_stats=STLFlowStats(n)) for n in range(1, 6)])
-        assert (stats[0]["opackets"], stats[1]["ipackets"]) == (10_000, 10_000)
+        # All fit into the 8,192 frames of the ring: nothing is lost when who reads it stands still.
+        stats = run(client, [burst(udp(60 + 7 * n), 1_600, flow_stats=STLFlowStats(n)) for n in range(1, 6)])
+        assert (stats[0]["opackets"], stats[1]["ipackets"]) == (8_000, 8_000)
         assert stats[0]["obytes"] == stats[1]["ibytes"]
         assert stats[0]["ipackets"] == 0, "a port does not receive what it sent itself"
         for n in range(1, 6):
             flow = client.get_pgid_stats([n])["flow_stats"][n]
-            assert (flow["tx_pkts"][0], flow["rx_pkts"][1]) == (2_000, 2_000)
+            assert (flow["tx_pkts"][0], flow["rx_pkts"][1]) == (1_600, 1_600)
 
 
 def test_vlan_tags_arrive_as_they_were_sent(network: Any) -> None:
@@ -182,7 +183,7 @@ def test_tcp_that_linux_left_uncut_arrives_in_segments(network: Any) -> None:
 
 def test_a_router_forwards_what_was_sent(network: Any) -> None:
     router, [(near, entry), (far, leaving)] = network.router("router")
-    packets = 5_000
+    packets = 4_000
     with LocalServer(ports=[near, far]) as server, server.client() as client:
         client.reset()
         client.set_l2_mode(port=0, dst_mac=network.mac(router, entry))
