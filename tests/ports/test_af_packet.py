@@ -183,7 +183,7 @@ def test_tcp_that_linux_left_uncut_arrives_in_segments(network: Any) -> None:
 
 def test_a_router_forwards_what_was_sent(network: Any) -> None:
     router, [(near, entry), (far, leaving)] = network.router("router")
-    packets = 4_000
+    packets = 4_000  # twice that fits into the ring that receives
     with LocalServer(ports=[near, far]) as server, server.client() as client:
         client.reset()
         client.set_l2_mode(port=0, dst_mac=network.mac(router, entry))

@@ -315,7 +315,7 @@ def test_latency_is_measured(network: Any, settings: str) -> None:
 
 def test_a_router_forwards_what_was_sent(network: Any) -> None:
     router, [(near, entry), (far, leaving)] = network.router("router")
-    packets = 2_000
+    packets = 2_000  # twice that fits into the chunks that receive
     with LocalServer(ports=[f"af_xdp:{near}", f"af_xdp:{far}"]) as server, server.client() as client:
         client.reset()
         client.set_l2_mode(port=0, dst_mac=network.mac(router, entry))
