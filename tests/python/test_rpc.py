@@ -7,6 +7,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -208,6 +209,12 @@ def test_the_way_to_the_server_is_a_part_of_the_time_that_a_request_has(
     now_ms = 0
     looks: list[int] = []
 
+    def look(is_slow: bool, timeout_s: float) -> None:
+        nonlocal now_ms
+        looks.append(now_ms)
+        # A network that swallows everything: each look takes all the time that it may.
+        now_ms += round(timeout_s * 1000) if is_slow else 0
+
     class Silent:
         def send(self, payload: bytes) -> None: ...
 
@@ -225,9 +232,14 @@ def test_the_way_to_the_server_is_a_part_of_the_time_that_a_request_has(
 
     monkeypatch.setattr("allosaur.rpc._transport.time", SimpleNamespace(monotonic=lambda: now_ms / 1000))
     monkeypatch.setattr(transport, "_admitted_socket", admitted)
-    monkeypatch.setattr(transport, "_see_server", lambda: looks.append(now_ms))
-    for admitted_ms, looks_ms in ((0, [250, 750, 1750]), (2000, [2250, 2750]), (3500, [])):
+    for admitted_ms, is_slow, looks_ms in (
+        (0, False, [250, 750, 1750]),
+        (2000, False, [2250, 2750]),
+        (3500, False, []),
+        (0, True, [250, 1250, 2750]),
+    ):
         now_ms = 0
+        monkeypatch.setattr(transport, "_see_server", partial(look, is_slow))
         with pytest.raises(STLConnectionError, match="within 3 s"):
             transport.request(b"lost", timeout_s=3.0)
         assert now_ms == max(3000, admitted_ms)

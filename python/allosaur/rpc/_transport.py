@@ -149,14 +149,14 @@ class ZmqTransport:
         while (left_s := deadline - time.monotonic()) > silent_s:
             if socket.poll(int(silent_s * 1000)):
                 return True
-            self._see_server()
+            self._see_server(min(_LOOK_TIMEOUT_S, max(0.0, deadline - time.monotonic())))
             silent_s *= 2
         return bool(socket.poll(max(0, int(left_s * 1000))))
 
-    def _see_server(self) -> None:
+    def _see_server(self, timeout_s: float) -> None:
         """Raise ``STLConnectionError`` when nobody listens any more; a slow network says nothing."""
         try:
-            self._connect_plain(_LOOK_TIMEOUT_S)
+            self._connect_plain(timeout_s)
         except ConnectionRefusedError as error:
             raise STLConnectionError(
                 f"nothing listens at {self.address} any more: see why the server ended, and start it again"
