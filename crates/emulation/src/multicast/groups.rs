@@ -43,8 +43,8 @@ pub(crate) struct Group<A> {
     pub(crate) users: u32,
     /// A user asked for it, by the RPC or in the initialization.
     pub(crate) managed: bool,
-    /// Which answer may tell of it first: those that began before it came do not.
-    pub(crate) since: u32,
+    /// Counts on with each group that comes: the order of the table.
+    pub(crate) number: u64,
 }
 
 /// Sources in ascending order.
@@ -74,8 +74,10 @@ pub(crate) struct Groups<A> {
     slots: FxHashMap<A, u32>,
     /// How often groups came and went: iterations end when it changes.
     changes: u64,
-    /// Which answer begins next.
-    pub(crate) epoch: u32,
+    /// The number of the group that comes next.
+    next_number: u64,
+    /// Sources of all groups together.
+    sources: usize,
 }
 
 impl<A> Default for Groups<A> {
@@ -84,7 +86,8 @@ impl<A> Default for Groups<A> {
             slab: Slab::default(),
             slots: FxHashMap::default(),
             changes: 0,
-            epoch: 0,
+            next_number: 0,
+            sources: 0,
         }
     }
 }
@@ -121,7 +124,8 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
         }
         if group.users != 0 {
             group.managed = false;
-            group.sources = None;
+            let sources = group.sources.take();
+            self.sources -= sources.map_or(0, |sources| sources.0.len());
             return Ok(false);
         }
         self.delete(address);
@@ -146,6 +150,7 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
             Err(_) if sources.0.len() >= SOURCES_MAX => Err(GroupError::Full),
             Err(at) => {
                 sources.0.insert(at, source);
+                self.sources += 1;
                 Ok(is_new)
             }
         }
@@ -157,6 +162,7 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
         let sources = group.sources.as_mut().ok_or(GroupError::WrongMode)?;
         let at = sources.0.binary_search(&source);
         sources.0.remove(at.map_err(|_| GroupError::SourceMissing)?);
+        self.sources -= 1;
         Ok(())
     }
 
@@ -166,7 +172,9 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
         if let Some(&slot) = self.slots.get(&address) {
             let group = self.slab.get_mut(slot).ok_or(GroupError::Missing)?;
             group.users += 1;
-            return Ok(group.sources.take().is_some());
+            let sources = group.sources.take();
+            self.sources -= sources.as_ref().map_or(0, |sources| sources.0.len());
+            return Ok(sources.is_some());
         }
         self.insert(address)?.users = 1;
         Ok(true)
@@ -205,14 +213,25 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
         self.slab.next(slot)
     }
 
-    /// The groups in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group<A>> {
-        self.slab.indices().filter_map(|slot| self.slab.get(slot))
-    }
-
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.slab.len()
+    }
+
+    /// How many sources all of them have.
+    pub(crate) fn sources_len(&self) -> usize {
+        self.sources
+    }
+
+    /// The number of the group that comes next.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// Whether anything of a group is listened to.
+    pub(crate) fn is_wanted(&self, address: A) -> bool {
+        let group = self.slot(address).and_then(|slot| self.slab.get(slot));
+        group.is_some_and(|group| group.sources.is_none() || !group.sources().is_empty())
     }
 
     /// How often groups came and went.
@@ -233,8 +252,9 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
             sources: None,
             users: 0,
             managed: false,
-            since: self.epoch,
+            number: self.next_number,
         });
+        self.next_number += 1;
         self.slots.insert(address, slot);
         self.changes += 1;
         self.slab.get_mut(slot).ok_or(GroupError::Missing)
@@ -242,7 +262,8 @@ impl<A: Copy + Eq + Ord + Hash> Groups<A> {
 
     fn delete(&mut self, address: A) {
         if let Some(slot) = self.slots.remove(&address) {
-            self.slab.remove(slot);
+            let group = self.slab.remove(slot);
+            self.sources -= group.map_or(0, |group| group.sources().len());
             self.changes += 1;
         }
     }

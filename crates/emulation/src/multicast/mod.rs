@@ -4,10 +4,12 @@
 //! As in the reference, one client of a namespace, the designator, speaks for all of them, changes
 //! are reported once, and answers are not held back when others report the same group.
 //!
+//! * [`answer`]: when the reports of an answer leave.
 //! * [`groups`]: the table of groups.
 //! * [`report`]: records and packets.
 //! * [`membership`]: all of it in a namespace, with the methods of the RPC.
 
+mod answer;
 pub(crate) mod groups;
 pub(crate) mod membership;
 pub(crate) mod report;
@@ -20,17 +22,14 @@ use std::hash::Hash;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 
 use crate::counters::{CounterMeta, Counters};
-use groups::{Cursor, Group, GroupError, Groups};
+use answer::{Answer, Pace};
+use groups::{Cursor, GroupError, Groups};
 use report::{Message, Packer, RecordKind, record_bytes};
 
 /// The MTU of a namespace, when none is given.
 pub(crate) const MTU_DEFAULT: u16 = 1500;
 /// Joins of clients are collected for this long, so that many clients need few reports.
 pub(crate) const JOIN_DELAY: Nanos = 10 * MILLISECOND;
-/// Answers that take many packets are spread in steps of this, the unit of IGMP's response time.
-const ANSWER_STEP: Nanos = 100 * MILLISECOND;
-/// No answer has more packets than one in this time.
-const ANSWER_GAP_MIN: Nanos = MILLISECOND;
 
 /// What IGMP and MLD differ in.
 pub(crate) trait Family: Debug + 'static {
@@ -178,17 +177,6 @@ pub(crate) struct Query<A> {
     pub(crate) max_response: Nanos,
 }
 
-/// An answer to a general query, in the making.
-#[derive(Clone, Copy, Debug)]
-struct Answer {
-    cursor: Cursor,
-    /// Groups that came later are not part of it.
-    epoch: u32,
-    /// When the next packet leaves, and how long after it the one behind it.
-    at: Nanos,
-    gap: Nanos,
-}
-
 /// The groups of a namespace, and who speaks for them.
 #[derive(Debug)]
 pub(crate) struct MulticastHost<F: Family> {
@@ -273,11 +261,16 @@ impl<F: Family> MulticastHost<F> {
         let mut left = Vec::new();
         let mut result = Ok(());
         for &address in addresses {
-            self.pass(address);
+            let answer = self.answer_without(address);
+            // Versions without sources said that it is left when the last source went.
+            let is_silent = self.version != F::VERSION_MAX && !self.groups.is_wanted(address);
             match self.groups.remove(address) {
                 Ok(is_gone) => {
                     if is_gone {
+                        self.answer = answer;
                         self.counts.count(Count::Remove);
+                    }
+                    if is_gone && !is_silent {
                         left.push((address, false));
                     }
                 }
@@ -299,13 +292,18 @@ impl<F: Family> MulticastHost<F> {
         send: &mut Send<'_, F::Address>,
     ) -> Result<(), (GroupError, F::Address, F::Address)> {
         let (mut new, mut allowed) = (Vec::new(), Vec::new());
+        let mut joined = Vec::new();
         let mut result = Ok(());
         for &(group, source) in pairs {
+            let was_wanted = self.groups.is_wanted(group);
             match self.groups.add_source(group, source) {
                 Ok(is_new) => {
                     self.counts.count(Count::AddSource);
                     if is_new {
                         new.push(group);
+                    }
+                    if !was_wanted {
+                        joined.push((group, true));
                     }
                     allowed.push((group, source));
                 }
@@ -325,7 +323,6 @@ impl<F: Family> MulticastHost<F> {
             let allow = allow.map(|&(group, source)| (RecordKind::Allow, group, Some(source)));
             self.send_records(allow, Count::AllowReports, send);
         } else {
-            let joined: Vec<_> = new.iter().map(|&group| (group, true)).collect();
             self.report_changes(&joined, send);
         }
         result
@@ -337,7 +334,7 @@ impl<F: Family> MulticastHost<F> {
         pairs: &[(F::Address, F::Address)],
         send: &mut Send<'_, F::Address>,
     ) -> Result<(), (GroupError, F::Address, F::Address)> {
-        let mut blocked = Vec::new();
+        let (mut blocked, mut left) = (Vec::new(), Vec::new());
         let mut result = Ok(());
         for &(group, source) in pairs {
             if let Err(error) = self.groups.remove_source(group, source) {
@@ -348,11 +345,16 @@ impl<F: Family> MulticastHost<F> {
             }
             self.counts.count(Count::RemoveSource);
             blocked.push((group, source));
+            if !self.groups.is_wanted(group) {
+                left.push((group, false));
+            }
         }
         if self.version == F::VERSION_MAX {
             let block = blocked.iter();
             let block = block.map(|&(group, source)| (RecordKind::Block, group, Some(source)));
             self.send_records(block, Count::BlockReports, send);
+        } else {
+            self.report_changes(&left, send);
         }
         result
     }
@@ -396,10 +398,9 @@ impl<F: Family> MulticastHost<F> {
                 self.counts.count(Count::GeneralQueries);
                 if self.answer.is_some() {
                     self.counts.count(Count::QueriesWhileAnswering);
-                } else {
-                    self.begin_answer(now, query.max_response, draw);
-                    self.continue_answer(now, send);
                 }
+                self.plan_answer(now, query.max_response, draw);
+                self.continue_answer(now, send);
             }
         }
     }
@@ -455,9 +456,10 @@ impl<F: Family> MulticastHost<F> {
                 }
                 joined.unwrap_or(false)
             } else {
-                self.pass(address);
+                let answer = self.answer_without(address);
                 let is_gone = self.groups.leave(address);
                 if is_gone {
+                    self.answer = answer;
                     self.counts.count(Count::Remove);
                 }
                 is_gone
@@ -497,68 +499,101 @@ impl<F: Family> MulticastHost<F> {
         };
         let mut cursor = Some(Cursor { slot, sources: 0 });
         while let Some(from) = cursor.filter(|cursor| cursor.slot == slot) {
-            cursor = self.send_page(from, self.groups.epoch, true, send);
+            cursor = self.send_page(from, u64::MAX, true, send);
         }
     }
 
-    /// Plans the answer to a general query: all groups in one packet after a random time; more
-    /// packets evenly over the time that the router gives (RFC 3376 section 5.2).
-    fn begin_answer(&mut self, now: Nanos, max_response: Nanos, draw: impl FnOnce(Nanos) -> Nanos) {
+    /// Plans the answer to a general query, beside that to an earlier one: all groups in one packet
+    /// after a random time; more packets evenly over the time that the router gives.
+    fn plan_answer(&mut self, now: Nanos, max_response: Nanos, draw: impl FnOnce(Nanos) -> Nanos) {
         let Some(slot) = self.groups.first() else {
             return;
         };
-        let (needed, budget) = if self.version == F::VERSION_MAX {
-            let bytes = |group: &Group<_>| {
-                record_bytes(F::ADDRESS_BYTES) + F::ADDRESS_BYTES * group.sources().len()
-            };
-            let record = record_bytes(F::ADDRESS_BYTES);
-            let budget = report::budget::<F>(self.mtu) / record * record;
-            (self.groups.iter().map(bytes).sum(), budget)
-        } else {
-            (self.groups.len(), 1)
-        };
-        let (gap, delay) = if needed <= budget {
-            (0, draw(max_response))
-        } else {
-            let gap = max_response / (needed / budget).max(1) as u64;
-            let gap = match gap {
-                ANSWER_STEP.. => gap / ANSWER_STEP * ANSWER_STEP,
-                ANSWER_GAP_MIN.. => gap,
-                _ => {
-                    self.counts.count(Count::RateTooHigh);
-                    ANSWER_GAP_MIN
-                }
-            };
-            (gap, gap)
-        };
-        let epoch = self.groups.epoch;
-        self.groups.epoch = epoch.wrapping_add(1);
-        let cursor = Cursor { slot, sources: 0 };
-        self.answer = Some(Answer {
+        let first = Cursor { slot, sources: 0 };
+        let cursor = self.answer.map_or(first, |answer| answer.cursor);
+        let mut packets = self.packets_max();
+        let mut again = 0;
+        if cursor != first {
+            // The end of the table ends a packet.
+            packets += 1;
+            let group = self.groups.at(cursor.slot);
+            let number = group.map_or(0, |group| group.number);
+            again = number + u64::from(cursor.sources > 0);
+        }
+        let (pace, at, is_too_high) = Pace::new(now, max_response, packets, draw);
+        if is_too_high {
+            self.counts.count(Count::RateTooHigh);
+        }
+        let answer = Answer {
             cursor,
-            epoch,
-            at: now + delay,
-            gap,
-        });
+            below: self.groups.next_number(),
+            again,
+            at,
+            pace,
+        };
+        self.answer = Some(answer.merged(self.answer));
+    }
+
+    /// How many packets report all groups, at most.
+    fn packets_max(&self) -> usize {
+        let groups = self.groups.len();
+        if self.version != F::VERSION_MAX {
+            return groups;
+        }
+        let record = record_bytes(F::ADDRESS_BYTES);
+        let budget = report::budget::<F>(self.mtu);
+        let sources = self.groups.sources_len();
+        let bytes = groups * record + sources * F::ADDRESS_BYTES;
+        if bytes <= budget {
+            return 1;
+        }
+        if sources == 0 {
+            return groups.div_ceil(budget / record);
+        }
+        // A packet may begin with the rest of a group, whose record it repeats, and has too little
+        // room at its end for a record with a source.
+        let used = (budget + 1).saturating_sub(2 * record + F::ADDRESS_BYTES);
+        bytes.div_ceil(used.max(1))
     }
 
     /// Sends the packets of an answer that are due.
     fn continue_answer(&mut self, now: Nanos, send: &mut Send<'_, F::Address>) {
         while let Some(answer) = self.answer.filter(|answer| answer.at <= now) {
-            let next = self.send_page(answer.cursor, answer.epoch, false, send);
-            self.answer = next.map(|cursor| Answer {
-                cursor,
-                at: answer.at + answer.gap.max(ANSWER_GAP_MIN),
-                ..answer
+            let next = self.send_page(answer.cursor, answer.below, false, send);
+            let rest = self.rest(answer, next);
+            self.answer = rest.map(|rest| Answer {
+                at: rest.pace.next(rest.at),
+                ..rest
             });
         }
     }
 
-    /// Sends one packet of an answer, from a place in the table on; returns where the next begins.
+    /// An answer from a place in the table on; behind the end of the table it goes on at its beginning.
+    fn rest(&self, answer: Answer, next: Option<Cursor>) -> Option<Answer> {
+        let is_part = |cursor: Cursor, below| {
+            let group = self.groups.at(cursor.slot);
+            group.is_some_and(|group| group.number < below)
+        };
+        if let Some(cursor) = next.filter(|next| is_part(*next, answer.below)) {
+            return Some(Answer { cursor, ..answer });
+        }
+        let slot = self.groups.first()?;
+        let cursor = Cursor { slot, sources: 0 };
+        let rest = Answer {
+            cursor,
+            below: answer.again,
+            again: 0,
+            ..answer
+        };
+        is_part(cursor, rest.below).then_some(rest)
+    }
+
+    /// Sends one packet of an answer, from a place in the table on and before the first group of a
+    /// number; returns where the next begins.
     fn send_page(
         &mut self,
         from: Cursor,
-        epoch: u32,
+        below: u64,
         is_single: bool,
         send: &mut Send<'_, F::Address>,
     ) -> Option<Cursor> {
@@ -566,22 +601,27 @@ impl<F: Family> MulticastHost<F> {
         let mut next = Some(from);
         while let Some(cursor) = next {
             let group = self.groups.at(cursor.slot);
-            let Some(group) = group.filter(|group| is_single || group.since <= epoch) else {
+            let Some(group) = group.filter(|group| group.number < below) else {
                 next = None;
                 break;
             };
             let behind = self.groups.next(cursor.slot).filter(|_| !is_single);
             let behind = behind.map(|slot| Cursor { slot, sources: 0 });
+            let rest = group.sources().get(cursor.sources..).unwrap_or_default();
+            let kind = match group.sources {
+                None => RecordKind::IsExclude,
+                // From no source at all is not listened to (RFC 3376 section 3.2).
+                Some(_) if rest.is_empty() => {
+                    next = behind;
+                    continue;
+                }
+                Some(_) => RecordKind::IsInclude,
+            };
             if self.version != F::VERSION_MAX {
                 let message = Message::Report(group.address);
                 self.deliver(message, Count::Answers, send);
                 return behind;
             }
-            let rest = group.sources().get(cursor.sources..).unwrap_or_default();
-            let kind = match group.sources {
-                None => RecordKind::IsExclude,
-                Some(_) => RecordKind::IsInclude,
-            };
             match packer.push(kind, group.address, rest) {
                 None => break,
                 Some(fit) if fit < rest.len() => {
@@ -621,18 +661,14 @@ impl<F: Family> MulticastHost<F> {
         });
     }
 
-    /// Moves an answer on that would tell of a group next which is about to go.
-    fn pass(&mut self, address: F::Address) {
-        let slot = self.groups.slot(address);
-        if let Some(answer) = self
-            .answer
-            .filter(|answer| Some(answer.cursor.slot) == slot)
-        {
-            let next = self.groups.next(answer.cursor.slot);
-            self.answer = next.map(|slot| Answer {
-                cursor: Cursor { slot, sources: 0 },
-                ..answer
-            });
+    /// The answer in the making without a group that is about to go: where that is next, it goes on
+    /// behind it.
+    fn answer_without(&self, address: F::Address) -> Option<Answer> {
+        let answer = self.answer?;
+        if Some(answer.cursor.slot) != self.groups.slot(address) {
+            return Some(answer);
         }
+        let next = self.groups.next(answer.cursor.slot);
+        self.rest(answer, next.map(|slot| Cursor { slot, sources: 0 }))
     }
 }
