@@ -443,6 +443,16 @@ impl Context<'_> {
         copy.copy_from_slice(frame);
         copy
     }
+
+    /// Sends a frame of two parts, one behind the other, to change in place.
+    pub fn send_joined(&mut self, head: &[u8], tail: &[u8]) -> &mut [u8] {
+        let port = self.namespace.key().port;
+        let joined = self.shared.tx.push(port, head.len() + tail.len());
+        let (front, back) = joined.split_at_mut(head.len());
+        front.copy_from_slice(head);
+        back.copy_from_slice(tail);
+        joined
+    }
 }
 
 /// Time and chance.

@@ -210,7 +210,8 @@ impl Ipv6Plugin {
         Ok(reply)
     }
 
-    /// Answers an echo request with its own frame, turned around (RFC 4443 section 4.2).
+    /// Answers an echo request with its own frame, turned around (RFC 4443 section 4.2): the data
+    /// is the same, while extension headers are the asker's own, and not copied.
     fn answer_echo(&mut self, context: &mut Context<'_>, frame: &Frame<'_>, ip: &Ipv6Header) {
         self.counters.rx_query += 1;
         if ip.source.is_multicast() || ip.source.is_unspecified() {
@@ -226,13 +227,19 @@ impl Ipv6Plugin {
         self.counters.tx_response += 1;
         let network = usize::from(frame.layout.network_offset);
         let transport = usize::from(frame.layout.transport_offset);
-        let reply = context.send_copy(frame.bytes);
+        let header_end = network + IP_BYTES;
+        let extensions = (transport - header_end) as u16;
+        let head = &frame.bytes[..header_end];
+        let reply = context.send_joined(head, &frame.bytes[transport..]);
         let (destination, rest) = reply.split_at_mut(6);
         destination.swap_with_slice(&mut rest[..6]);
-        let addresses = &mut reply[network + 8..network + IP_BYTES];
+        let payload_bytes = ip.payload_bytes.saturating_sub(extensions);
+        reply[network + 4..network + 6].copy_from_slice(&payload_bytes.to_be_bytes());
+        reply[network + 6] = IpProtocol::ICMPV6.0;
+        let addresses = &mut reply[network + 8..header_end];
         let (source, destination) = addresses.split_at_mut(16);
         source.swap_with_slice(destination);
-        let mut view = Icmpv6View::new_unchecked(&mut reply[transport..]);
+        let mut view = Icmpv6View::new_unchecked(&mut reply[header_end..]);
         let (old, code) = (view.checksum(), view.code());
         let word = |kind| u16::from_be_bytes([kind, code]);
         let sum = update_u16(old, word(ECHO_REQUEST), word(ECHO_REPLY));
@@ -343,3 +350,6 @@ impl Ipv6Plugin {
         Icmpv6View::new_unchecked(payload).fill_checksum(sum);
     }
 }
+
+#[cfg(test)]
+mod tests;
