@@ -379,11 +379,7 @@ impl Dhcpv6Client {
     fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
         let now = context.now;
         match self.state {
-            State::Soliciting if self.retries == REQUEST_RETRIES => self.begin(context, id),
-            State::Soliciting => {
-                self.retries += 1;
-                self.solicit(context, id);
-            }
+            State::Soliciting => self.solicit(context, id),
             State::Requesting if self.retries == REQUEST_RETRIES => self.begin(context, id),
             State::Requesting => {
                 self.retries += 1;
@@ -457,8 +453,9 @@ impl Dhcpv6Client {
         let must_wait = self.state == State::Requesting;
         self.state = State::Soliciting;
         if must_wait {
-            // The server refused what it offered: it would do so again at once.
-            self.retries = REQUEST_RETRIES;
+            // The server refused what it offered: it would do so again at once. The client has been
+            // trying since its first message.
+            self.server = None;
             self.set_timer(context, id, self.messages.intervals.first);
         } else {
             self.begin(context, id);

@@ -202,6 +202,39 @@ fn requests_end_after_ten_retries_and_the_next_server_is_a_new_one() {
 }
 
 #[test]
+fn a_client_says_how_long_it_has_been_trying_since_its_first_message() {
+    let mut net = net(json!({}));
+    net.wait(700 * SECOND);
+    let told: Vec<u16> = net.sent().iter().map(|(_, frame)| elapsed(frame)).collect();
+    // RFC 8415 section 21.9: more than the field holds is its largest value.
+    let expected: Vec<u16> = (0..=140_u32)
+        .map(|number| u16::try_from(500 * number).unwrap_or(u16::MAX))
+        .collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_refusal_is_part_of_the_trying() {
+    let mut net = net(json!({}));
+    net.wait(7 * SECOND);
+    net.receive(&Reply::new(Dhcpv6MessageType::ADVERTISE).frame());
+    let refusal = Reply {
+        status: Some(2),
+        ..Reply::new(Dhcpv6MessageType::REPLY)
+    };
+    net.receive(&refusal.frame());
+    net.sent();
+    net.wait(10 * SECOND);
+    let told: Vec<(u8, u16)> = net
+        .sent()
+        .iter()
+        .map(|(_, frame)| (frame[HEADERS], elapsed(frame)))
+        .collect();
+    let solicit = Dhcpv6MessageType::SOLICIT.0;
+    assert_eq!(told, [(solicit, 1200), (solicit, 1700)]);
+}
+
+#[test]
 fn what_is_wrong_is_counted_and_changes_nothing() {
     let mut net = net(json!({}));
     let advertise = || Reply::new(Dhcpv6MessageType::ADVERTISE);
