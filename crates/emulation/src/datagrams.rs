@@ -8,7 +8,7 @@ use allosaur_packet::transport::udp::HEADER_BYTES;
 use crate::client::{Client, ClientId};
 use crate::namespace::Namespace;
 use crate::plugin::Context;
-use crate::udp::{Macs, TIME_TO_LIVE};
+use crate::udp::{Macs, Service, TIME_TO_LIVE};
 
 /// Hop limit of IPv6 on flows.
 const HOP_LIMIT: u8 = 64;
@@ -87,6 +87,15 @@ pub(crate) fn gateway_of(
     client.gateway_mac_ipv6.or(learned)
 }
 
+/// What a user wants of the network header of datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Type of service, or traffic class.
+    pub(crate) type_of_service: u8,
+    /// Time to live, or hop limit, if it shall not be the usual one.
+    pub(crate) hops: Option<u8>,
+}
+
 /// Sends a datagram of a client from a port of its own, by way of its gateway or to a multicast
 /// address, and counts it.
 pub(crate) fn send(
@@ -96,7 +105,19 @@ pub(crate) fn send(
     remote: SocketAddr,
     payload: &[u8],
 ) -> Result<(), SendError> {
-    let sent = try_send(context, client, port, remote, payload);
+    send_as(context, Wanted::default(), client, port, remote, payload)
+}
+
+/// The same, with a network header as a user wants it.
+pub(crate) fn send_as(
+    context: &mut Context<'_>,
+    wanted: Wanted,
+    client: ClientId,
+    port: u16,
+    remote: SocketAddr,
+    payload: &[u8],
+) -> Result<(), SendError> {
+    let sent = try_send(context, wanted, client, port, remote, payload);
     let counters = &mut context.namespace.sockets.of(client).udp;
     match sent {
         Ok(()) => {
@@ -111,6 +132,7 @@ pub(crate) fn send(
 
 fn try_send(
     context: &mut Context<'_>,
+    wanted: Wanted,
     client: ClientId,
     port: u16,
     remote: SocketAddr,
@@ -133,14 +155,12 @@ fn try_send(
             (macs, hops)
         }
     };
-    send_packet(
-        context,
-        macs,
-        SocketAddr::new(from, port),
-        remote,
-        hops,
-        payload,
-    );
+    let service = Service {
+        type_of_service: wanted.type_of_service,
+        hops: wanted.hops.unwrap_or(hops),
+    };
+    let from = SocketAddr::new(from, port);
+    send_packet(context, macs, from, remote, service, payload);
     Ok(())
 }
 
@@ -166,7 +186,7 @@ pub(crate) fn send_packet(
     [source, destination]: [MacAddress; 2],
     from: SocketAddr,
     to: SocketAddr,
-    hops: u8,
+    service: Service,
     payload: &[u8],
 ) {
     let bytes = payload.len();
@@ -180,10 +200,10 @@ pub(crate) fn send_packet(
     let write = |datagram: &mut [u8]| datagram.copy_from_slice(payload);
     match (from, to) {
         (SocketAddr::V4(from), SocketAddr::V4(to)) => {
-            context.send_udp_ipv4(macs, hops, from, to, bytes, write);
+            context.send_udp_ipv4(macs, service, from, to, bytes, write);
         }
         (SocketAddr::V6(from), SocketAddr::V6(to)) => {
-            context.send_udp_ipv6(macs, hops, from, to, bytes, write);
+            context.send_udp_ipv6(macs, service, from, to, bytes, write);
         }
         _ => {}
     }

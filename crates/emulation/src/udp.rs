@@ -24,19 +24,39 @@ pub(crate) struct Macs {
     pub(crate) destination: MacAddress,
 }
 
+/// What the network header of a datagram says beside its addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    /// Type of service, or traffic class.
+    pub(crate) type_of_service: u8,
+    /// Time to live, or hop limit.
+    pub(crate) hops: u8,
+}
+
+impl Service {
+    /// So many hops, and nothing special.
+    pub(crate) const fn hops(hops: u8) -> Service {
+        Service {
+            type_of_service: 0,
+            hops,
+        }
+    }
+}
+
 impl Context<'_> {
     /// Sends a datagram over IPv4; `write` writes its payload of `bytes` zeros.
     pub(crate) fn send_udp_ipv4(
         &mut self,
         macs: Macs,
-        time_to_live: u8,
+        service: Service,
         source: SocketAddrV4,
         destination: SocketAddrV4,
         bytes: usize,
         write: impl FnOnce(&mut [u8]),
     ) {
         let header = Ipv4Header {
-            time_to_live,
+            time_to_live: service.hops,
+            type_of_service: service.type_of_service,
             identification: IDENTIFICATION,
             dont_fragment: false,
             ..Ipv4Header::new(*source.ip(), *destination.ip(), IpProtocol::UDP)
@@ -52,14 +72,15 @@ impl Context<'_> {
     pub(crate) fn send_udp_ipv6(
         &mut self,
         macs: Macs,
-        hop_limit: u8,
+        service: Service,
         source: SocketAddrV6,
         destination: SocketAddrV6,
         bytes: usize,
         write: impl FnOnce(&mut [u8]),
     ) {
         let header = Ipv6Header {
-            hop_limit,
+            hop_limit: service.hops,
+            traffic_class: service.type_of_service,
             ..Ipv6Header::new(*source.ip(), *destination.ip(), IpProtocol::UDP)
         };
         let length = HEADER_BYTES + bytes;

@@ -174,6 +174,143 @@ fn segment(from: u8, to: u8, tcp: &TcpHeader, data: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// A flow between two clients with a tunable of the template, and the network headers of its frames:
+/// who sent it, type of service, hops.
+fn marks(ipv6: bool, stream: bool, destination: &str, tunables: &Value) -> Vec<(u8, u8, u8)> {
+    let mut emulation = Emulation::new(Settings::default(), 0);
+    let names = if stream {
+        ["tx", "rx"]
+    } else {
+        ["tx_msg", "rx_msg"]
+    };
+    let send = json!({"name": names[0], "buf_index": 0});
+    let receive = json!({"name": names[1], "min_bytes": 3, "min_pkts": 1});
+    let program = json!({"buf_list": ["YWJj"], "tunable_list": [{}, tunables],
+        "program_list": [{"commands": [send, receive]}, {"commands": [receive, send]}],
+        "templates": [{"client_template": {"program_index": 0, "tunable_index": 1},
+            "server_template": {"assoc": [{"port": 80}], "program_index": 1, "tunable_index": 1}}]});
+    let tunnel = json!({"vport": 1, "plugs": {"appsim": program}});
+    ask(&mut emulation, "ctx_add", json!({"tunnels": [tunnel]}));
+    let address = |last: u8| std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last.into());
+    for (last, other, role) in [(2, 1, "s"), (1, 2, "c")] {
+        let stream = json!({"cps": 100, "t": role, "tid": 0, "ipv6": ipv6, "stream": stream,
+            "dst": destination, "limit": 1});
+        let client = json!({"mac": mac(last), "ipv4": [10, 0, 0, last], "ipv4_dg": [10, 0, 0, other],
+            "ipv4_force_dg": true, "ipv4_force_mac": mac(other), "ipv6": address(last).octets(),
+            "dg_ipv6": address(other).octets(), "ipv6_force_dg": true, "ipv6_force_mac": mac(other),
+            "plugs": {"transport": {}, "appsim": {"data": {"s": stream}}}});
+        let params = json!({"tun": {"vport": 1}, "clients": [client]});
+        ask(&mut emulation, "ctx_client_add", params);
+    }
+    let mut found = Vec::new();
+    run(&mut emulation, SECOND, |frame| {
+        let sender = frame[11];
+        found.push(match frame[12..14] {
+            [8, 0] => (sender, frame[15], frame[22]),
+            _ => (sender, frame[14] << 4 | frame[15] >> 4, frame[21]),
+        });
+        true
+    });
+    found
+}
+
+#[test]
+fn tunables_of_the_network_header_are_those_of_every_packet() {
+    let (v4, v6) = ("10.0.0.2:80", "[2001:db8::2]:80");
+    let group = "239.255.255.250:80";
+    for (ipv6, stream, destination, hops) in [
+        (false, true, v4, 128),
+        (true, true, v6, 64),
+        (false, false, v4, 128),
+        (true, false, v6, 64),
+        (false, false, group, 1),
+    ] {
+        for (tunables, service, hops) in [
+            (json!({}), 0, hops),
+            (json!({"tos": 0xb8, "ttl": 7}), 0xb8, 7),
+            (json!({"ip": {"tos": 0x28, "ttl": 200}}), 0x28, 200),
+        ] {
+            let found = marks(ipv6, stream, destination, &tunables);
+            let case = format!("{destination} {stream} {tunables}: {found:?}");
+            assert!(found.len() >= 2, "{case}");
+            for (sender, found_service, found_hops) in found {
+                // Who answers one of a group does so to its own address.
+                let to_group = hops == 1 && sender == 2;
+                let hops = if to_group { 128 } else { hops };
+                assert_eq!((found_service, found_hops), (service, hops), "{case}");
+            }
+        }
+    }
+}
+
+/// How many acknowledgments a server sends at once for ten segments of 100 bytes without PSH, and how
+/// many when time has passed; it has a tunable of its template, and the init JSON of its transport.
+fn acknowledgments(tunables: &Value, init: &Value) -> (usize, usize) {
+    let mut emulation = Emulation::new(Settings::default(), 0);
+    let program = json!({"buf_list": ["YWJj"], "tunable_list": [tunables],
+        "program_list": [{"commands": [{"name": "rx", "min_bytes": 5000}]}],
+        "templates": [{"client_template": {"program_index": 0},
+            "server_template": {"assoc": [{"port": 80}], "program_index": 0, "tunable_index": 0}}]});
+    let tunnel = json!({"vport": 1, "plugs": {"appsim": program}});
+    ask(&mut emulation, "ctx_add", json!({"tunnels": [tunnel]}));
+    let stream = json!({"cps": 1, "t": "s", "tid": 0, "stream": true, "dst": "10.0.0.1:80"});
+    let client = json!({"mac": mac(2), "ipv4": [10, 0, 0, 2], "ipv4_dg": [10, 0, 0, 1],
+        "ipv4_force_dg": true, "ipv4_force_mac": mac(1),
+        "plugs": {"transport": init, "appsim": {"data": {"s": stream}}}});
+    let params = json!({"tun": {"vport": 1}, "clients": [client]});
+    ask(&mut emulation, "ctx_client_add", params);
+    while let Some(due) = emulation.poll_timeout().filter(|due| *due <= MILLISECOND) {
+        emulation.handle_timeout(due);
+    }
+    let mut header = TcpHeader {
+        source_port: 4000,
+        destination_port: 80,
+        sequence: 7,
+        acknowledgment: 0,
+        flags: TcpFlags::SYN,
+        window: 60_000,
+        urgent_pointer: 0,
+        options: TcpOptions::EMPTY,
+    };
+    let count = |emulation: &mut Emulation, now: Nanos, header: &TcpHeader, data: &[u8]| {
+        emulation.handle_frame(now, 1, &segment(1, 2, header, data));
+        let mut sent = Vec::new();
+        while let Some(transmit) = emulation.poll_transmit() {
+            sent.push(transmit.frame.to_vec());
+        }
+        sent
+    };
+    let answer = count(&mut emulation, MILLISECOND, &header, b"");
+    let numbers: [u8; 4] = answer[0][38..42].try_into().expect("a sequence number");
+    header.acknowledgment = u32::from_be_bytes(numbers).wrapping_add(1);
+    header.flags = TcpFlags::ACK;
+    header.sequence += 1;
+    count(&mut emulation, 2 * MILLISECOND, &header, b"");
+    let mut at_once = 0;
+    for _ in 0..10 {
+        at_once += count(&mut emulation, 3 * MILLISECOND, &header, &[b'x'; 100]).len();
+        header.sequence += 100;
+    }
+    let mut later = 0;
+    while let Some(due) = emulation.poll_timeout().filter(|due| *due <= SECOND) {
+        emulation.handle_timeout(due);
+        while emulation.poll_transmit().is_some() {
+            later += 1;
+        }
+    }
+    (at_once, later)
+}
+
+#[test]
+fn bytes_after_which_an_acknowledgment_leaves_may_be_none() {
+    for (bytes, expected) in [(0, (0, 1)), (100, (10, 0)), (500, (2, 0)), (300, (3, 1))] {
+        let found = acknowledgments(&json!({"no_delay_counter": bytes}), &json!({}));
+        assert_eq!(found, expected, "{bytes} bytes of the template");
+        let found = acknowledgments(&json!({}), &json!({"tcp_no_delay_counter": bytes}));
+        assert_eq!(found, expected, "{bytes} bytes of the client");
+    }
+}
+
 #[test]
 fn a_flood_of_syns_ends_at_a_limit() {
     let mut emulation = two(true, 1.0, 1);

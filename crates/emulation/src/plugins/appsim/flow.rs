@@ -10,7 +10,7 @@ use allosaur_engine::time::{MILLISECOND, Nanos};
 use super::program::{Programs, Runnable};
 use super::{Counters, SILENCE, WAKE};
 use crate::client::ClientId;
-use crate::datagrams;
+use crate::datagrams::{self, Wanted};
 use crate::plugin::{Context, SocketId};
 use crate::plugins::transport::with_connections;
 use crate::timers::TimerId;
@@ -19,7 +19,11 @@ use crate::timers::TimerId;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Carrier {
     Stream(SocketId),
-    Datagrams { port: u16, remote: SocketAddr },
+    Datagrams {
+        port: u16,
+        remote: SocketAddr,
+        wanted: Wanted,
+    },
 }
 
 /// A flow over UDP that ends after a silence.
@@ -218,8 +222,14 @@ impl Flow {
                     self.run.handle_room();
                 }
             }
-            Carrier::Datagrams { port, remote } => {
-                if datagrams::send(context, self.client, port, remote, bytes).is_err() {
+            Carrier::Datagrams {
+                port,
+                remote,
+                wanted,
+            } => {
+                let client = self.client;
+                let sent = datagrams::send_as(context, wanted, client, port, remote, bytes);
+                if sent.is_err() {
                     // It is lost; `transport` counted why.
                     return;
                 }
@@ -279,7 +289,7 @@ impl Flow {
         if let Some(keepalive) = self.keepalive {
             context.cancel_timer(keepalive.timer);
         }
-        if let Carrier::Datagrams { port, remote } = self.carrier {
+        if let Carrier::Datagrams { port, remote, .. } = self.carrier {
             let sockets = context.namespace.sockets.get_mut(self.client);
             if let Some(sockets) = sockets {
                 sockets.close(port, remote);

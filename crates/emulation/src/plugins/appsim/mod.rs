@@ -228,7 +228,8 @@ impl AppSim {
     ) -> Result<(), OpenError> {
         let template = &self.programs.templates[stream.template];
         let side = template.client.as_ref().ok_or(OpenError::NoProgram)?;
-        let (program, flow) = (side.program, self.flows.next_slot());
+        let (program, wanted) = (side.program, side.wanted);
+        let flow = self.flows.next_slot();
         let remote = stream.destination;
         let remote = remote.filter(|remote| remote.is_ipv6() == stream.is_ipv6);
         let Some(remote) = remote else {
@@ -251,7 +252,11 @@ impl AppSim {
         } else {
             let port = context.namespace.sockets.of(client).open(remote, owner.0);
             let port = port.ok_or(OpenError::Unreachable)?;
-            Carrier::Datagrams { port, remote }
+            Carrier::Datagrams {
+                port,
+                remote,
+                wanted,
+            }
         };
         let slot = self.insert(Flow::new(client, carrier, true, program, &self.programs));
         debug_assert_eq!(slot, flow, "the next slot was asked for");
@@ -360,15 +365,15 @@ impl AppSim {
         }
     }
 
-    /// The program of a server of a client.
-    fn served(&self, client: ClientId, place: u32) -> Option<usize> {
+    /// The server's side of a stream of a client.
+    fn served(&self, client: ClientId, place: u32) -> Option<&Side> {
         let stream = self.clients.get(client)?.streams.get(place as usize)?;
         let template = self.programs.templates.get(stream.template)?;
-        template.server.as_ref().map(|side| side.program)
+        template.server.as_ref()
     }
 
     fn accept(&mut self, context: &mut Context<'_>, client: ClientId, socket: SocketId, tag: u32) {
-        let Some(program) = self.served(client, tag) else {
+        let Some(program) = self.served(client, tag).map(|side| side.program) else {
             return;
         };
         let carrier = Carrier::Stream(socket);
@@ -402,8 +407,13 @@ impl AppSim {
     ) -> Option<u32> {
         let sockets = context.namespace.sockets.get_mut(client)?;
         let place = sockets.listener(Protocol::Udp, port)?.tag;
-        let program = self.served(client, place)?;
-        let carrier = Carrier::Datagrams { port, remote };
+        let side = self.served(client, place)?;
+        let (program, wanted) = (side.program, side.wanted);
+        let carrier = Carrier::Datagrams {
+            port,
+            remote,
+            wanted,
+        };
         let slot = self.insert(Flow::new(client, carrier, false, program, &self.programs));
         self.run(context, slot, Flow::handle_connected);
         Some(slot)
@@ -412,7 +422,7 @@ impl AppSim {
     fn insert(&mut self, flow: Flow) -> u32 {
         let (client, carrier) = (flow.client, flow.carrier);
         let slot = self.flows.insert(Box::new(flow));
-        if let Carrier::Datagrams { port, remote } = carrier {
+        if let Carrier::Datagrams { port, remote, .. } = carrier {
             self.by_peer.insert((client, port, remote), slot);
         }
         if let Some(state) = self.clients.get_mut(client) {
@@ -450,7 +460,7 @@ impl AppSim {
             return;
         };
         flow.release(context, &mut self.variables);
-        if let Carrier::Datagrams { port, remote } = flow.carrier {
+        if let Carrier::Datagrams { port, remote, .. } = flow.carrier {
             self.by_peer.remove(&(flow.client, port, remote));
         }
         if let Some(state) = self.clients.get_mut(flow.client) {

@@ -12,7 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::schema;
+use crate::datagrams::Wanted;
 use crate::plugin::PluginError;
+use crate::plugins::transport::Settings;
 
 /// Steps in front of the commands of a program over TCP.
 const PREFIX: usize = 1;
@@ -35,6 +37,8 @@ pub(super) struct Side {
     pub(super) program: usize,
     /// How its connections behave.
     pub(super) tunables: Map<String, Value>,
+    /// What they say of its datagrams.
+    pub(super) wanted: Wanted,
 }
 
 /// A template.
@@ -296,7 +300,12 @@ fn side(
             tunables.cloned().ok_or_else(missing)?
         }
     };
-    Ok(Some(Side { program, tunables }))
+    let wanted = Settings::default().with(&tunables).of_datagrams();
+    Ok(Some(Side {
+        program,
+        tunables,
+        wanted,
+    }))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::params::RpcError;
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::plugins::lease::{INFINITE_S, Recent, retry_delay};
 use crate::timers::TimerId;
-use crate::udp::{Macs, TIME_TO_LIVE};
+use crate::udp::{Macs, Service, TIME_TO_LIVE};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -462,7 +462,8 @@ impl DhcpClient {
         let source = SocketAddrV4::new(source, CLIENT_PORT);
         let destination = SocketAddrV4::new(destination, SERVER_PORT);
         let bytes = template.bytes();
-        context.send_udp_ipv4(macs, TIME_TO_LIVE, source, destination, bytes, |message| {
+        let service = Service::hops(TIME_TO_LIVE);
+        context.send_udp_ipv4(macs, service, source, destination, bytes, |message| {
             template.write(message, &numbers);
         });
     }

@@ -18,7 +18,7 @@ use crate::frame::Frame;
 use crate::params::RpcError;
 use crate::plugin::{Context, Timeout};
 use crate::timers::TimerId;
-use crate::udp::{Macs, TIME_TO_LIVE};
+use crate::udp::{Macs, Service, TIME_TO_LIVE};
 
 /// An offer stands this long.
 const OFFER_TIME: Nanos = 3 * SECOND;
@@ -527,7 +527,8 @@ fn send(
     };
     let from = SocketAddrV4::new(request.own, SERVER_PORT);
     let bytes = template.bytes(answer);
-    context.send_udp_ipv4(macs, TIME_TO_LIVE, from, to, bytes, |message| {
+    let service = Service::hops(TIME_TO_LIVE);
+    context.send_udp_ipv4(macs, service, from, to, bytes, |message| {
         template.write(message, answer);
     });
 }

@@ -28,7 +28,7 @@ use crate::params::RpcError;
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::plugins::lease::{INFINITE_S, Recent, retry_delay};
 use crate::timers::TimerId;
-use crate::udp::Macs;
+use crate::udp::{Macs, Service};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -519,7 +519,8 @@ impl Dhcpv6Client {
         let source = SocketAddrV6::new(client.link_local(), CLIENT_PORT, 0, 0);
         let destination = SocketAddrV6::new(ALL_SERVERS, SERVER_PORT, 0, 0);
         let bytes = template.bytes(&numbers);
-        context.send_udp_ipv6(macs, HOP_LIMIT, source, destination, bytes, |message| {
+        let service = Service::hops(HOP_LIMIT);
+        context.send_udp_ipv6(macs, service, source, destination, bytes, |message| {
             template.write(message, &numbers);
         });
     }

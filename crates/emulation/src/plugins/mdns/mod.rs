@@ -26,6 +26,7 @@ use crate::dns::query::{self, Query};
 use crate::frame::{Frame, FrameKind};
 use crate::params::{Params, RpcError};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::udp::Service;
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -403,6 +404,13 @@ fn multicast(
     if let (Some(from), Some(to)) = (macs, datagrams::multicast_mac(group)) {
         let source = SocketAddr::new(source, PORT);
         let group = SocketAddr::new(group, PORT);
-        datagrams::send_packet(context, [from, to], source, group, HOPS, message);
+        datagrams::send_packet(
+            context,
+            [from, to],
+            source,
+            group,
+            Service::hops(HOPS),
+            message,
+        );
     }
 }

@@ -30,6 +30,7 @@ use crate::plugin::{
 use crate::sockets::Datagram;
 
 pub(crate) use self::connections::{ConnectError, Connections};
+pub(crate) use self::settings::Settings;
 pub(crate) use self::socket::Owned;
 
 /// The description of the plugin.

@@ -1,7 +1,11 @@
 //! How TCP behaves on connections of a client: its init JSON, and what a connection has of its own.
 
+use std::num::NonZeroU16;
+
 use allosaur_engine::tcp::{CongestionAlgorithm, Tunables};
 use serde_json::{Map, Value};
+
+use crate::datagrams::Wanted;
 
 /// Time between ticks of the reference's clock for what may take half a minute.
 const SLOW_TICK_MS: u32 = 500;
@@ -16,8 +20,9 @@ const KEEPALIVE_NEVER_MS: u32 = 1 << 30;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(super) tunables: Tunables,
-    /// Received bytes after which an acknowledgment leaves; the tunable is for each segment.
-    pub(super) acknowledge_bytes: u16,
+    /// Received bytes after which an acknowledgment leaves, none for no number of bytes; the tunable
+    /// is for each segment.
+    pub(super) acknowledge_bytes: Option<NonZeroU16>,
     pub(super) type_of_service: u8,
     /// Time to live, or hop limit.
     pub(super) hops: Option<u8>,
@@ -38,7 +43,7 @@ impl Default for Settings {
                 keepalive_idle_ms: KEEPALIVE_NEVER_MS,
                 ..Tunables::default()
             },
-            acknowledge_bytes: ACKNOWLEDGE_BYTES,
+            acknowledge_bytes: NonZeroU16::new(ACKNOWLEDGE_BYTES),
             type_of_service: 0,
             hops: None,
         }
@@ -66,7 +71,7 @@ impl Settings {
             tunables.always_push = bits & 2 != 0;
         }
         if let Some(bytes) = number("tcp_no_delay_counter", 0, u16::MAX.into()) {
-            settings.acknowledge_bytes = bytes as u16;
+            settings.acknowledge_bytes = NonZeroU16::new(bytes as u16);
         }
         if let Some(segments) = number("initwnd", 1, 20) {
             tunables.initial_window_segments = segments as u8;
@@ -116,11 +121,21 @@ impl Settings {
                 tunables.no_delay = number & 1 != 0;
                 tunables.always_push = number & 2 != 0;
             }
-            ("no_delay_counter", 0..=0xffff) => self.acknowledge_bytes = number as u16,
+            ("no_delay_counter", 0..=0xffff) => {
+                self.acknowledge_bytes = NonZeroU16::new(number as u16);
+            }
             ("delay_ack_msec", 20..=500) => tunables.delayed_ack_ms = number,
             ("rxbufsize", 2048..=0x10_0000) => tunables.receive_buffer_bytes = number,
             ("txbufsize", 2048..=0x10_0000) => tunables.transmit_buffer_bytes = number,
             _ => {}
+        }
+    }
+
+    /// What they say of datagrams.
+    pub(crate) fn of_datagrams(&self) -> Wanted {
+        Wanted {
+            type_of_service: self.type_of_service,
+            hops: self.hops,
         }
     }
 

@@ -158,15 +158,18 @@ impl Socket {
     }
 
     /// How many bytes are acknowledged at once: all when the peer pushes, or when enough came since
-    /// an acknowledgment was late.
+    /// an acknowledgment was late, if any number is enough.
     fn answers(&mut self, segment: &Segment) -> u16 {
-        let limit = u32::from(self.settings.acknowledge_bytes);
-        self.unanswered = self.unanswered.saturating_add(segment.len);
-        let is_enough = self.unanswered >= limit;
-        if is_enough {
-            self.unanswered -= limit;
-            // More than one round at once is one acknowledgment.
-            self.unanswered = self.unanswered.min(limit);
+        let mut is_enough = false;
+        if let Some(limit) = self.settings.acknowledge_bytes {
+            let limit = u32::from(limit.get());
+            self.unanswered = self.unanswered.saturating_add(segment.len);
+            is_enough = self.unanswered >= limit;
+            if is_enough {
+                self.unanswered -= limit;
+                // More than one round at once is one acknowledgment.
+                self.unanswered = self.unanswered.min(limit);
+            }
         }
         if is_enough || segment.has(TcpFlags::PSH) {
             AT_ONCE
