@@ -103,10 +103,6 @@ impl FlowExporter {
             end: TimerId::NONE,
             packet: Vec::new(),
         };
-        let room = exporter.room(context, client);
-        let missed = exporter.generators.iter();
-        let missed = missed.map(|generator| u64::from(generator.records_missed(room)));
-        exporter.counters.records_missed = missed.sum();
         exporter.start_if_ready(context, client);
         Ok(exporter)
     }
@@ -285,13 +281,16 @@ impl FlowExporter {
         self.begin_packet(context);
         let generator = &mut self.generators[index];
         let count = generator.write_data(&mut self.random, room, limit, &mut self.packet);
+        let missed = generator.records_missed(count, limit);
         if count == 0 {
+            self.counters.records_missed += u64::from(missed);
             return;
         }
         self.end_packet(count);
         if self.link.send(context, client, &self.packet, [0, count]) {
             self.counters.tx_data += 1;
             self.counters.data_records += u64::from(count);
+            self.counters.records_missed += u64::from(missed);
         } else {
             self.counters.write_error += 1;
         }

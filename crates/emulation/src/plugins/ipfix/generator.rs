@@ -109,10 +109,10 @@ impl Generator {
         }
     }
 
-    /// How many of the wanted records do not fit.
-    pub(super) fn records_missed(&self, room: usize) -> u32 {
-        let sent = self.records_per_packet(room);
-        self.records_wanted.saturating_sub(sent)
+    /// How many of the wanted records a packet with `count` of them has no room for; those beyond the
+    /// `limit` of all that is sent are not missed.
+    pub(super) fn records_missed(&self, count: u32, limit: u32) -> u32 {
+        self.records_wanted.min(limit).saturating_sub(count)
     }
 
     /// Appends the set with its template.

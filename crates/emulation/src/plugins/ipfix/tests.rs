@@ -169,6 +169,40 @@ fn packets_over_ipv6_are_filled_to_its_mtu() {
 }
 
 #[test]
+fn records_that_do_not_fit_are_counted_with_each_packet() {
+    let missed = |net: &mut Net| {
+        let params = json!({"mac": MAC.octets(), "mask": ["ipfix"]});
+        let counters = net.request("ipfix_c_cnt", params).expect("it is there");
+        let number = |name: &str| counters["ipfix"][name].as_u64().unwrap_or(0);
+        (number("pktDataSent"), number("recordsMtuMissErr"))
+    };
+    // 1452 of a byte fit into a packet, or 145 of ten, one of them the length of the field.
+    let fixed = generator("g", 260, json!({"data_records_num": 2000}));
+    let variable = generator(
+        "g",
+        260,
+        json!({"data_records_num": 200,
+            "fields": [{"name": "applicationName", "type": 96, "length": 0xffff}],
+            "engines": [{"engine_name": "applicationName", "engine_type": "string_list",
+                "params": {"size": 9, "offset": 0, "op": "inc", "list": ["nine_char"]}}]}),
+    );
+    for (given, each) in [(fixed, 2000 - 1452), (variable, 200 - 145)] {
+        let mut net = net();
+        let mut init_json = init(SERVER, &[given]);
+        add(&mut net, init_json.clone()).expect("it is right");
+        assert_eq!(missed(&mut net), (1, each));
+        net.wait(9 * SECOND);
+        assert_eq!(missed(&mut net), (10, 10 * each));
+        net.remove(MAC);
+        // What is left of a limit is no record that does not fit.
+        init_json["max_data_records"] = json!(3);
+        add(&mut net, init_json).expect("it is right");
+        net.wait(9 * SECOND);
+        assert_eq!(missed(&mut net), (1, 0));
+    }
+}
+
+#[test]
 fn a_socket_of_the_server_is_given_packets_until_too_many_wait() {
     let mut net = net();
     let fast = generator("g", 260, json!({"rate_pps": 1000, "template_rate_pps": 0}));
