@@ -326,20 +326,20 @@ impl Emulation {
         Ok(())
     }
 
-    /// Makes a plugin of a namespace, unless it is there. Events wait: a client that is being added
-    /// may have plugins still to come that they are for.
+    /// Makes a plugin of a namespace, unless it is there; says whether it was made. Events wait: a
+    /// client that is being added may have plugins still to come that they are for.
     pub(crate) fn create_plugin(
         &mut self,
         now: Nanos,
         index: u32,
         id: PluginId,
         init: &Value,
-    ) -> Result<(), RpcError> {
+    ) -> Result<bool, RpcError> {
         let Some(entry) = self.namespaces.get_mut(index) else {
-            return Ok(());
+            return Ok(false);
         };
         if entry.plugins.set() & 1 << id.0 != 0 {
-            return Ok(());
+            return Ok(false);
         }
         let spec = PLUGINS[usize::from(id.0)];
         let mut context = Context {
@@ -354,11 +354,11 @@ impl Emulation {
         let made = made.and_then(|()| (spec.create)(&mut context, init));
         let plugin = made.map_err(|error| not_created(spec.name, &error))?;
         entry.plugins.put(id, plugin);
-        Ok(())
+        Ok(true)
     }
 
     /// Adds a client with plugins, by their init JSON. When one is unknown or refuses, the client
-    /// stays without it and those behind it.
+    /// stays without it and those behind it, and its namespace without what it got for that alone.
     ///
     /// # Errors
     /// When a plugin is unknown or refuses.
@@ -401,8 +401,15 @@ impl Emulation {
         }
         for plugin in ids(given) {
             let init = &plugins[PLUGINS[usize::from(plugin.0)].name];
-            self.create_plugin(now, index, plugin, &Value::Null)?;
-            self.add_plugin(now, index, plugin, id, init)?;
+            let is_new = self.create_plugin(now, index, plugin, &Value::Null)?;
+            let added = self.add_plugin(now, index, plugin, id, init);
+            if is_new && added.is_err() {
+                self.run_quietly(now, index, plugin, |plugin, context| plugin.remove(context));
+                if let Some(entry) = self.namespaces.get_mut(index) {
+                    entry.plugins.remove(plugin);
+                }
+            }
+            added?;
         }
         first_error
     }

@@ -301,6 +301,12 @@ impl PluginSlots {
         self.1 |= 1 << id.0;
     }
 
+    /// Takes a plugin away.
+    pub(crate) fn remove(&mut self, id: PluginId) {
+        self.take(id);
+        self.1 &= !(1 << id.0);
+    }
+
     /// The one of a type, unless it is running.
     fn find<P: Plugin>(&mut self) -> Option<PluginId> {
         let is_it = |slot: &mut Option<Box<dyn Plugin>>| {

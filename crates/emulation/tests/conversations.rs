@@ -62,11 +62,6 @@ const DIFFERENCES: &[(&str, &[u64], &str)] = &[
         "a wrong init JSON of igmp is refused, not ignored",
     ),
     (
-        "06_clients",
-        &[116],
-        "a namespace has the plugin that its client asked for, though it was refused",
-    ),
-    (
         "21_icmp",
         &[68, 69, 70, 72],
         "echo requests that were not recorded",

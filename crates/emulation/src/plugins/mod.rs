@@ -47,3 +47,48 @@ pub static PLUGINS: &[&Spec] = &[
     #[cfg(test)]
     &transport::tests::endpoint::SPEC,
 ];
+
+#[cfg(test)]
+mod tests {
+    use allosaur_packet::MacAddress;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::plugin::Keys;
+    use crate::test_net::Net;
+
+    fn names(net: &mut Net) -> Value {
+        let params = json!({"tunnels": [{"vport": 1}]});
+        let info = net.request("ctx_get_info", params);
+        info.expect("the namespace is there")[0]["plug_names"].take()
+    }
+
+    #[test]
+    fn a_refused_client_leaves_nothing_in_its_namespace() {
+        let mut refused = 0;
+        for spec in PLUGINS {
+            // What the namespace had before stays.
+            let own = match spec.name {
+                // They want an init JSON of the namespace.
+                "appsim" | "ipfix" | "tdl" => &[][..],
+                _ => &[spec.name],
+            };
+            for given in [&[][..], own, &["icmp"]] {
+                let mut net = Net::new(given, &[]);
+                let before = names(&mut net);
+                let mac = MacAddress([0, 0, 1, 0, 0, 1]);
+                let plugins = json!({spec.name: {"nobody knows this": 1}});
+                if net.add(mac, json!({}), plugins).is_ok() {
+                    assert!(!matches!(spec.keys, Keys::Only(_)), "{}", spec.name);
+                    continue;
+                }
+                refused += 1;
+                assert_eq!(names(&mut net), before, "{}", spec.name);
+                net.remove(mac);
+                net.wait(10_000_000_000);
+                assert_eq!(names(&mut net), before, "{}", spec.name);
+            }
+        }
+        assert!(refused > 30, "{refused}");
+    }
+}
