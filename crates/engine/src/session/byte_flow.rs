@@ -177,7 +177,7 @@ fn handle_segment<'a>(
     }
     let expected = expected.unwrap_or(start);
     let outcome = if is_syn {
-        connection.handle_segment(&mut cx.tcp(), &segment.clamped(segment_bytes_max))
+        connection.handle_segment(&mut cx.tcp(), &segment.received_within(segment_bytes_max))
     } else {
         connection.handle_segment(&mut cx.tcp(), segment)
     };

@@ -143,7 +143,7 @@ impl Session {
                 let link = cx.pools.links.at(self.link);
                 let frame_bytes_max = cx.headers.frame_bytes_max;
                 let most = segment_bytes_max(&self.key, link, frame_bytes_max);
-                connection.input(&mut cx.tcp(), &segment.clamped(most), &mut outcome);
+                connection.input(&mut cx.tcp(), &segment.received_within(most), &mut outcome);
             } else {
                 connection.input(&mut cx.tcp(), segment, &mut outcome);
             }

@@ -43,7 +43,7 @@ impl Session {
         syn: &Segment,
     ) -> Session {
         let most = segment_bytes_max(&key, &link, cx.headers.frame_bytes_max);
-        let syn = syn.clamped(most);
+        let syn = syn.received_within(most);
         let connection = Connection::accept(&mut cx.tcp(), first, &syn);
         Session::new(cx, key, link, FlowTransport::Tcp(connection))
     }

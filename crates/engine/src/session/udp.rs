@@ -4,8 +4,11 @@ use super::app_latency::Stamp;
 use crate::app::{BufferIndex, UdpCounters};
 use crate::time::{MILLISECOND, Nanos, Tight};
 
-/// How long a flow may be silent when its program does not say.
-const KEEPALIVE_MS: u32 = 500;
+/// How long a flow may be silent when its program does not say: as long as TRex's.
+const KEEPALIVE_MS: u32 = 1_000;
+/// How much later a silent flow ends at most. TRex looks at its flows every 100 ms, so a program that
+/// pauses for exactly its keepalive goes on first; here such a flow ends this much later.
+const KEEPALIVE_GRAIN: Nanos = 100 * MILLISECOND;
 
 /// The state of a UDP flow.
 #[derive(Clone, Debug)]
@@ -96,7 +99,7 @@ impl Udp {
 
     /// When the silence is too long.
     pub(super) fn due(&self) -> Option<Nanos> {
-        let silence = Nanos::from(self.keepalive_ms) * MILLISECOND;
+        let silence = Nanos::from(self.keepalive_ms) * MILLISECOND + KEEPALIVE_GRAIN;
         (!self.is_over).then(|| self.active_at.get() + silence)
     }
 }

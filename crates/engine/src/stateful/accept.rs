@@ -68,8 +68,17 @@ impl StatefulEngine {
             self.refuse(now, key, side, frame, tx_queues);
             return Disposition::Unmatched;
         };
-        let run = self.runs[usize::from(host.run.0)].as_ref();
-        if !run.is_some_and(|run| run.is_closed) {
+        let Some(run) = &mut self.runs[usize::from(host.run.0)] else {
+            return Disposition::Flow;
+        };
+        if frame.opens_and_closes() {
+            run.counters_of(host.template, Side::Server)
+                .flows
+                .tcp
+                .badsyn += 1;
+            return Disposition::Unmatched;
+        }
+        if !run.is_closed {
             self.accept(now, key, host, frame, tx_queues);
         }
         Disposition::Flow
@@ -300,9 +309,7 @@ impl StatefulEngine {
             return;
         };
         if let Some(run) = &mut self.runs[usize::from(run.0)] {
-            let group = run.profile.template(template).group;
-            let group = &mut run.groups[usize::from(group)][place(side)];
-            let counters = &mut group.flows.tcp;
+            let counters = &mut run.counters_of(template, side).flows.tcp;
             *match damage {
                 Damage::Short => &mut counters.rcvshort,
                 Damage::Offset => &mut counters.rcvbadoff,

@@ -117,6 +117,16 @@ impl Run {
         }
     }
 
+    /// Where one side of a template counts.
+    pub(super) fn counters_of(
+        &mut self,
+        template: TemplateIndex,
+        side: Side,
+    ) -> &mut GroupCounters {
+        let group = self.profile.template(template).group;
+        &mut self.groups[usize::from(group)][place(side)]
+    }
+
     /// Other rates from now on.
     pub(super) fn set_rates(&mut self, now: Nanos, terms: &Terms) {
         for (_, clients) in &mut self.clients {

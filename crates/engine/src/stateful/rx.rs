@@ -252,9 +252,15 @@ impl<'a> Frame<'a> {
     /// Whether it asks for a new connection.
     pub(super) fn is_new_connection(&self) -> bool {
         match &self.received.arrival {
-            Arrival::Tcp(segment) => {
-                segment.flags.0 & (TcpFlags::SYN | TcpFlags::ACK).0 == TcpFlags::SYN.0
-            }
+            Arrival::Tcp(segment) => segment.opens_connection(),
+            Arrival::Udp(_) => false,
+        }
+    }
+
+    /// Whether it asks for a connection and ends it at once: nobody but a scanner does.
+    pub(super) fn opens_and_closes(&self) -> bool {
+        match &self.received.arrival {
+            Arrival::Tcp(segment) => segment.has(TcpFlags::SYN | TcpFlags::FIN),
             Arrival::Udp(_) => false,
         }
     }

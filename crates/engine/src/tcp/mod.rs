@@ -50,4 +50,4 @@ pub use recovery::RecoveryPool;
 pub use segment::{Coalesced, Segment};
 pub use seq::Seq;
 pub use time_wait::TimeWait;
-pub use tunables::{CongestionAlgorithm, Ecn, MSS_BYTES_DEFAULT, Tunables};
+pub use tunables::{CongestionAlgorithm, Ecn, MSS_BYTES_DEFAULT, MSS_BYTES_MIN, Tunables};

@@ -4,7 +4,7 @@ use allosaur_packet::transport::tcp::TcpFlags;
 use allosaur_packet::transport::tcp_options::SackBlocks;
 
 use super::seq::Seq;
-use super::tunables::MSS_BYTES_DEFAULT;
+use super::tunables::{MSS_BYTES_DEFAULT, MSS_BYTES_MIN};
 
 /// A segment that arrived, or one to send.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,14 +87,29 @@ impl Segment {
         self.flags.contains(flags)
     }
 
-    /// The same SYN, with segments that are no longer than the port takes: what we ask for, and what
-    /// the peer asks us for (RFC 6691: without any options).
+    /// Whether it may open a connection: a SYN without ACK and RST, and without FIN. Who opens and
+    /// closes at once is a scan; BSD and Linux drop such a segment, too.
+    #[inline]
+    pub fn opens_connection(&self) -> bool {
+        let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
+        self.flags.0 & (TcpFlags::SYN | others).0 == TcpFlags::SYN.0
+    }
+
+    /// The same SYN, with segments that are no longer than the port takes: what we ask for (RFC 6691:
+    /// without any options).
     #[must_use]
     pub fn clamped(&self, mss_max: u16) -> Segment {
         Segment {
             mss: Some(self.mss.unwrap_or(MSS_BYTES_DEFAULT).min(mss_max)),
             ..*self
         }
+    }
+
+    /// The same of a peer, who asks us for segments: nor shorter than anybody needs.
+    #[must_use]
+    pub fn received_within(&self, mss_max: u16) -> Segment {
+        let mss = self.mss.map(|bytes| bytes.max(MSS_BYTES_MIN));
+        Segment { mss, ..*self }.clamped(mss_max)
     }
 
     /// The reset that answers this segment where there is no connection (RFC 9293, section

@@ -3,6 +3,10 @@
 /// Bytes that a segment may have when the other side does not say (RFC 9293, section 3.7.1).
 pub const MSS_BYTES_DEFAULT: u16 = 536;
 
+/// What a peer asks for in vain to have less of: BSD's floor, and TRex's. Without one a SYN would have
+/// us send a packet for each byte. A smaller segment of our own choice (`tcp.mss`) holds.
+pub const MSS_BYTES_MIN: u16 = 64;
+
 /// Which congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CongestionAlgorithm {

@@ -146,8 +146,8 @@ impl CompiledProfile {
             pools: spec.pools.clone(),
             templates,
             groups: spec.groups.clone(),
-            client: SideTunables::resolve(&spec.client, &none),
-            server: SideTunables::resolve(&spec.server, &none),
+            client: SideTunables::resolve(&spec.client, &none, Transport::Stream),
+            server: SideTunables::resolve(&spec.server, &none, Transport::Stream),
             rampup_s: rampup_s.map(|seconds| seconds as u32),
         })
     }
@@ -500,12 +500,12 @@ fn compile_template(
             limit: client.limit,
             continuous: client.continuous,
             core_base: client.core_base,
-            tunables: SideTunables::resolve(&spec.client, &client.tunables),
+            tunables: SideTunables::resolve(&spec.client, &client.tunables, asks.transport()),
             hosts: None,
         },
         server: ServerTemplate {
             program: server_program,
-            tunables: SideTunables::resolve(&spec.server, &server.tunables),
+            tunables: SideTunables::resolve(&spec.server, &server.tunables, asks.transport()),
         },
         transport: asks.transport(),
         group: group as u16,

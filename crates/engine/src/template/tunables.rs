@@ -1,6 +1,10 @@
 //! How TCP and IP behave: what may be set, by which name, and in which range.
 
+use crate::app::Transport;
 use crate::tcp;
+
+/// The bits of a type of service that are not those of ECN (RFC 2474, section 3).
+const DSCP: u8 = !0b11;
 
 /// What may be set, by its place in [`TUNABLES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -161,7 +165,8 @@ pub struct Ipv6Prefixes {
 pub struct SideTunables {
     /// Its TCP.
     pub tcp: tcp::Tunables,
-    /// The type of service of its packets.
+    /// The type of service of its packets. The two low bits are the user's, too (TRex drops the
+    /// lowest), but where TCP itself sets them, for ECN (RFC 3168, section 5): there they are 0.
     pub tos: u8,
     /// The time to live of its packets, if it is set.
     pub ttl: Option<u8>,
@@ -176,8 +181,12 @@ pub struct SideTunables {
 }
 
 impl SideTunables {
-    /// What a template has: its own, else its side's, else the default.
-    pub(super) fn resolve(side: &TunablesSpec, template: &TunablesSpec) -> SideTunables {
+    /// What a template over `transport` has: its own, else its side's, else the default.
+    pub(super) fn resolve(
+        side: &TunablesSpec,
+        template: &TunablesSpec,
+        transport: Transport,
+    ) -> SideTunables {
         let value = |tunable| template.value(tunable).or(side.value(tunable));
         let ttl = value(Tunable::Ttl).filter(|ttl| *ttl > 0);
         // A side that says it says it for all.
@@ -191,9 +200,12 @@ impl SideTunables {
                 *bytes.first_chunk().expect("16 bytes begin with 12")
             })
         };
+        let tcp = tcp_tunables(value);
+        let tos = value(Tunable::Tos).unwrap_or(0) as u8;
+        let does_ecn = transport == Transport::Stream && tcp.ecn != tcp::Ecn::Off;
         SideTunables {
-            tcp: tcp_tunables(value),
-            tos: value(Tunable::Tos).unwrap_or(0) as u8 & 0xfe,
+            tcp,
+            tos: if does_ecn { tos & DSCP } else { tos },
             ttl: ttl.map(|ttl| ttl.min(0x7f) as u8),
             dont_use_inbound_mac: value(Tunable::DontUseInboundMac) == Some(1),
             ipv6: ipv6 == Some(1),
@@ -263,6 +275,8 @@ fn tcp_tunables(value: impl Fn(Tunable) -> Option<u64>) -> tcp::Tunables {
 mod tests {
     use super::*;
 
+    const STREAM: Transport = Transport::Stream;
+
     #[test]
     fn the_table_is_in_the_order_of_the_enum() {
         for (i, row) in TUNABLES.iter().enumerate() {
@@ -273,7 +287,7 @@ mod tests {
     #[test]
     fn a_template_wins_over_its_side_over_the_default() {
         let (mut side, mut template) = (TunablesSpec::default(), TunablesSpec::default());
-        let resolve = SideTunables::resolve;
+        let resolve = |side: &_, template: &_| SideTunables::resolve(side, template, STREAM);
         assert_eq!(resolve(&side, &template).tcp, tcp::Tunables::default());
         side.set(Tunable::Mss, 1000);
         side.set(Tunable::KeepIdle, 65_533);
@@ -291,14 +305,30 @@ mod tests {
         let mut prefix = [7; 16];
         prefix[12..].fill(9);
         template.source_prefix = Some(prefix);
-        let found = SideTunables::resolve(&side, &template);
-        assert_eq!((found.tos, found.ttl, found.ipv6), (130, Some(127), true));
+        let found = SideTunables::resolve(&side, &template, STREAM);
+        assert_eq!((found.tos, found.ttl, found.ipv6), (131, Some(127), true));
         assert_eq!(found.prefixes.client, [7; 12]);
         assert_eq!(found.prefixes.server, Ipv6Prefixes::default().server);
         side.set(Tunable::Ipv6Enable, 0);
-        assert!(!SideTunables::resolve(&side, &template).ipv6);
+        assert!(!SideTunables::resolve(&side, &template, STREAM).ipv6);
         template.set(Tunable::Ttl, 0);
-        assert_eq!(SideTunables::resolve(&side, &template).ttl, None);
+        assert_eq!(SideTunables::resolve(&side, &template, STREAM).ttl, None);
+    }
+
+    #[test]
+    fn the_low_bits_of_tos_are_the_users_unless_tcp_does_ecn() {
+        let tos = |tos, ecn, transport| {
+            let mut side = TunablesSpec::default();
+            side.set(Tunable::Tos, tos);
+            side.set(Tunable::Ecn, ecn);
+            SideTunables::resolve(&side, &TunablesSpec::default(), transport).tos
+        };
+        for wanted in [2, 3, 131, 186] {
+            assert_eq!(tos(wanted, 0, STREAM), wanted as u8);
+            assert_eq!(tos(wanted, 1, STREAM), wanted as u8 & !3);
+            assert_eq!(tos(wanted, 2, STREAM), wanted as u8 & !3);
+            assert_eq!(tos(wanted, 1, Transport::Datagram), wanted as u8);
+        }
     }
 
     #[test]

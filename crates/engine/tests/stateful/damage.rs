@@ -8,6 +8,7 @@ use allosaur_engine::time::SECOND;
 use allosaur_packet::network::checksum::{Sum, checksum};
 use allosaur_packet::transport::tcp::TcpFlags;
 
+use crate::outside::Ends;
 use crate::world::{MS, World, http, mac, profile, receive, send};
 
 const NETWORK: usize = 14;
@@ -84,6 +85,29 @@ fn damaged_segments_over_ipv6_are_counted_too() {
     world.run_for(SECOND);
     assert_eq!(damages(&world.sides()[1].flows.tcp), [1, 0, 0]);
     assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 1_000);
+}
+
+/// Who opens and closes at once is a scanner: BSD and Linux drop such a segment, too.
+#[test]
+fn a_syn_that_closes_opens_no_flow() {
+    let ends = Ends::to_server(0x0a00_0001, 4_000);
+    let both = TcpFlags::SYN | TcpFlags::FIN;
+    for flags in [both, both | TcpFlags::PSH | TcpFlags::URG] {
+        let mut world = World::new(10);
+        world.heard = Some(Vec::new());
+        world.start(&http(1_000, 0.0), 1.0, None);
+        world.inject(1, ends.flags(flags, 100, 0));
+        world.run_for(100 * MS);
+        let server = &world.sides()[1];
+        assert_eq!((server.active, server.flows.tcp.accepts), (0, 0));
+        assert_eq!(server.flows.tcp.badsyn, 1);
+        let answers = world.heard.iter().flatten().filter(|(port, _)| *port == 1);
+        assert_eq!(answers.count(), 0, "it is not answered");
+        // A SYN that only opens does.
+        world.inject(1, ends.flags(TcpFlags::SYN, 100, 0));
+        world.run_for(100 * MS);
+        assert_eq!(world.sides()[1].flows.tcp.accepts, 1);
+    }
 }
 
 #[test]

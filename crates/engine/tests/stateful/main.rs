@@ -25,13 +25,16 @@ use proptest::prelude::ProptestConfig;
 
 use allosaur_engine::app::{Addon, ProgramCommand as Step, Transport};
 use allosaur_engine::session::app_latency::{HEADER_BYTES, Header};
-use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope};
+use allosaur_engine::session::wire::{Addresses, Arrival, Content, Encapsulation, Envelope};
 use allosaur_engine::stateful::{EndCause, Event, FlowTableCounters, RunIndex, StatefulCommand};
+use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_engine::template::{AssociationSpec, ProfileSpec, Tunable};
-use allosaur_engine::time::SECOND;
+use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::transport::tcp::TcpFlags;
 
+use outside::{Ends, read};
 use world::{MS, RUN, START, World, http, profile, receive, send};
 
 /// How many cases a property is tried with: `PROPTEST_CASES`, else what takes a few seconds.
@@ -169,6 +172,180 @@ fn a_last_message_that_had_to_wait_for_room_ends_its_flow() {
     assert_eq!((client.flows.udp.closed, server.flows.udp.closed), (10, 10));
     assert_eq!(client.flows.udp.keepdrops, 0);
     assert_eq!(world.engine.flows(), 0);
+}
+
+/// What both ends counted as dropped by keepalive, where the server pauses before it answers and both
+/// pause once more before they end.
+fn keepdrops_of(keepalive_ms: Option<u32>, answer_ms: u64, end_ms: u64) -> [u64; 2] {
+    let message = |buffer| Step::SendMessage { buffer };
+    let pause = |ms: u64| Step::Delay { duration: ms * MS };
+    let wait = Step::ReceiveMessages {
+        messages: 1,
+        clear: false,
+    };
+    let keepalive = keepalive_ms.map(|timeout_ms| Step::Keepalive {
+        timeout_ms,
+        received_only: false,
+    });
+    let with = |steps: Vec<Step>| keepalive.into_iter().chain(steps).collect();
+    let programs = [
+        with(vec![message(0), wait, pause(end_ms)]),
+        with(vec![wait, pause(answer_ms), message(1), pause(end_ms)]),
+    ];
+    let mut world = World::new(1_000);
+    world.delay = 300 * MILLISECOND / 1000;
+    let profile = profile(Transport::Datagram, programs, 512, 10.0);
+    world.start(&profile, 1.0, Some(SECOND));
+    world.run_for(20 * SECOND);
+    assert_eq!(world.engine.flows(), 0);
+    let [client, server] = world.sides();
+    [client.flows.udp.keepdrops, server.flows.udp.keepdrops]
+}
+
+/// As with TRex, which looks at silent flows every 100 ms, so that CSIT's programs live.
+#[test]
+fn a_pause_as_long_as_the_keepalive_is_no_silence() {
+    for ms in [1, 100, 300, 2_000] {
+        assert_eq!(keepdrops_of(Some(ms as u32), ms, ms), [0, 0], "{ms} ms");
+        let longer = ms + 101;
+        assert_eq!(
+            keepdrops_of(Some(ms as u32), 1, longer),
+            [10, 10],
+            "{longer} ms"
+        );
+    }
+}
+
+#[test]
+fn without_a_word_a_flow_may_be_silent_for_a_second() {
+    assert_eq!(keepdrops_of(None, 700, 900), [0, 0]);
+    assert_eq!(keepdrops_of(None, 1_000, 1_000), [0, 0]);
+    assert_eq!(keepdrops_of(None, 1_101, 1)[1], 10);
+}
+
+/// The type of service of every packet that a flow sends.
+fn classes_of(transport: Transport, tos: u64, ecn: u64, ipv6: u64) -> Vec<u8> {
+    let programs = match transport {
+        Transport::Stream => [vec![send(0), receive(2_000)], vec![receive(100), send(1)]],
+        Transport::Datagram => {
+            let (message, wait) = (
+                |buffer| Step::SendMessage { buffer },
+                Step::ReceiveMessages {
+                    messages: 1,
+                    clear: false,
+                },
+            );
+            [vec![message(0), wait], vec![wait, message(1)]]
+        }
+    };
+    let bytes = if transport == Transport::Stream {
+        2_000
+    } else {
+        512
+    };
+    let mut profile = profile(transport, programs, bytes, 1.0);
+    for side in [&mut profile.client, &mut profile.server] {
+        side.set(Tunable::Tos, tos);
+        side.set(Tunable::Ecn, ecn);
+        side.set(Tunable::Ipv6Enable, ipv6);
+    }
+    let mut world = World::new(10);
+    world.heard = Some(Vec::new());
+    world.start(&profile, 1.0, Some(SECOND / 2));
+    world.run_for(3 * SECOND);
+    let class = |frame: &[u8]| match ipv6 {
+        0 => frame[15],
+        _ => frame[14] << 4 | frame[15] >> 4,
+    };
+    let heard = world.heard.expect("it listens");
+    let mut classes: Vec<u8> = heard.iter().map(|(_, frame)| class(frame)).collect();
+    assert!(!classes.is_empty());
+    classes.sort_unstable();
+    classes.dedup();
+    classes
+}
+
+#[test]
+fn tos_is_as_the_user_says_and_ecn_has_its_bits_where_tcp_does_ecn() {
+    for ipv6 in [0, 1] {
+        for tos in [0, 2, 3, 131, 186] {
+            for transport in [Transport::Stream, Transport::Datagram] {
+                assert_eq!(classes_of(transport, tos, 0, ipv6), [tos as u8]);
+            }
+            // Of TCP that does ECN data may be marked, and all else not (RFC 3168, section 6.1).
+            let dscp = tos as u8 & 0xfc;
+            assert_eq!(
+                classes_of(Transport::Stream, tos, 1, ipv6),
+                [dscp, dscp | 2]
+            );
+            assert_eq!(classes_of(Transport::Datagram, tos, 1, ipv6), [tos as u8]);
+        }
+    }
+}
+
+/// The segments among frames that go to this port.
+fn segments_to(port: u16, frames: Option<Vec<(u8, Vec<u8>)>>) -> Vec<Segment> {
+    let received = frames.iter().flatten().filter_map(|(_, frame)| read(frame));
+    let meant = received.filter(|received| received.ports.1 == port);
+    meant
+        .filter_map(|received| match received.arrival {
+            Arrival::Tcp(segment) => Some(segment),
+            Arrival::Udp(_) => None,
+        })
+        .collect()
+}
+
+/// Who asks for segments of a byte would get a packet for each: BSD's floor is 64, and TRex's. What the
+/// user sets holds, and what the port takes.
+#[test]
+fn segments_are_not_shorter_than_64_bytes_at_a_peers_wish() {
+    let longest_of = |peer: Option<u16>, own: u64| {
+        let ends = Ends::to_server(0x0a00_0001, 4_000);
+        let mut profile = http(1_000, 0.001);
+        profile.server.set(Tunable::Mss, own);
+        let mut world = World::new(10);
+        world.heard = Some(Vec::new());
+        // Of the clients here none is the one that asks.
+        world.loses = |frame| frame[36..38] == 4_000_u16.to_be_bytes();
+        world.start(&profile, 1.0, None);
+        let syn = Segment {
+            flags: TcpFlags::SYN,
+            seq: Seq(99),
+            window: 0xffff,
+            mss: peer,
+            ..Segment::default()
+        };
+        world.inject(1, ends.segment(&syn));
+        world.run_for(100 * MS);
+        let answers = segments_to(4_000, world.heard.take());
+        let answer = answers.first().expect("the server answers");
+        world.heard = Some(Vec::new());
+        let request = Segment {
+            flags: TcpFlags::ACK,
+            seq: Seq(100),
+            ack: answer.seq + 1,
+            len: 100,
+            ..syn
+        };
+        world.inject(
+            1,
+            ends.segment(&Segment {
+                mss: None,
+                ..request
+            }),
+        );
+        world.run_for(100 * MS);
+        let answers = segments_to(4_000, world.heard.take());
+        let lens = answers.iter().map(|segment| segment.len);
+        lens.max().expect("it answers")
+    };
+    for peer in [0, 1, 20, 63, 64] {
+        assert_eq!(longest_of(Some(peer), 1460), 64, "{peer}");
+        assert_eq!(longest_of(Some(peer), 30), 30, "{peer}");
+    }
+    assert_eq!(longest_of(Some(65), 1460), 65);
+    assert_eq!(longest_of(Some(500), 1460), 500);
+    assert_eq!(longest_of(None, 1460), 536);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub struct Envelope<'a> {
     pub addresses: Addresses,
     /// Source, destination.
     pub ports: (u16, u16),
-    /// The type of service, or traffic class, without ECN.
+    /// The type of service, or traffic class; its two low bits are 0 where the flow does ECN.
     pub type_of_service: u8,
     /// Time to live, or hop limit.
     pub time_to_live: u8,
@@ -133,14 +133,14 @@ impl Envelope<'_> {
         }
     }
 
-    /// The type of service, or traffic class, with ECN.
+    /// The type of service, or traffic class. Its two low bits are those of ECN where the segment has
+    /// some, else what the user wants there.
     #[inline]
     pub(super) fn class(&self, content: &Content<'_>) -> u8 {
-        let ecn = match content {
-            Content::Tcp(segment) if segment.ecn => ECT_0,
-            _ => 0,
-        };
-        self.type_of_service & !CE | ecn
+        match content {
+            Content::Tcp(segment) if segment.ecn => self.type_of_service & !CE | ECT_0,
+            _ => self.type_of_service,
+        }
     }
 }
 
