@@ -102,6 +102,30 @@ def test_through_a_router(
     assert kernel["in1"] == traffic["server"]["tcps_sndtotal"]
 
 
+@pytest.mark.parametrize("ipv6", [False, True], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("cores", [1, 2])
+def test_through_a_router_whose_link_takes_less(
+    ipv6: bool, cores: int, network: Any, devices: ModuleType, real: ModuleType, talks: ModuleType
+) -> None:
+    """The router says which segments do not fit (RFC 1191, RFC 8201), and all bytes arrive at once."""
+    connections = 40
+    router = devices.Router(network, ipv6=ipv6)
+    router.introduce(0, CLIENTS)
+    if ipv6:
+        introduce_v6(router)
+        # A router tells a peer only so often, and takes this as "always".
+        router.write("/proc/sys/net/ipv6/icmp/ratelimit", "0")
+    router.run("ip", "link", "set", "mtu", "1300", "dev", router.far(0))
+    profile = talk(real, talks, connections, 200, prefixes=PREFIXES if ipv6 else None)
+    with talks.generator(router.ports, cores=cores) as client:
+        talks.send_to(client, router)
+        traffic = talks.run(client, profile)
+    # What was too long is sent again, once a connection, and nothing waits for a time-out.
+    assert_complete(traffic, talks, connections, (*talks.UNTIMELY, *BAD))
+    assert traffic["server"]["tcps_sndrexmitpack"] >= connections
+    assert traffic["server"].get("tcps_rexmttimeo", 0) == 0
+
+
 def introduce_v6(router: Any) -> None:
     """Tell the router that 2001:db8:link::a00:link.host are behind our ports."""
     lines = []

@@ -1,6 +1,10 @@
 //! By which rule the frames of a port are shared out: which share one belongs to, in software.
 
 use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+
+/// Bytes in front of the packet that an error of ICMP quotes.
+const ICMP_BYTES: usize = 8;
 
 /// An odd number whose bits look random: 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -25,33 +29,90 @@ impl Sharing {
             Sharing::BySourcePort => 0,
             Sharing::ByDestinationPort => 1,
         };
-        let ports = ports(frame, &frame::parse(frame));
-        (ports[place] >> 32) as usize % shares
+        let layout = frame::parse(frame);
+        let port = match Quoted::read(frame, &layout) {
+            // It went the other way.
+            Some(quoted) => quoted.ports[1 - place],
+            None => ports(frame, &layout)[place],
+        };
+        (port >> 32) as usize % shares
     }
 }
 
 /// A number for the flow of a frame, or 0 where there is none.
 ///
-/// All frames of a TCP or UDP connection, of both directions, have the same; frames of other IP
-/// protocols, and fragments, go by their addresses alone. Tags of VLANs do not matter. What is no IP
+/// All frames of a TCP or UDP connection, of both directions, have the same, and so has a router's
+/// word about one of its packets (an error of ICMP), which concerns it; frames of other IP protocols,
+/// and fragments, go by their addresses alone. Tags of VLANs do not matter. What is no IP
 /// packet has none.
 #[inline]
 pub fn flow_hash(frame: &[u8]) -> u64 {
     let layout = frame::parse(frame);
+    if let Some(quoted) = Quoted::read(frame, &layout) {
+        return hash_of(quoted.ends, quoted.ports, quoted.protocol);
+    }
     let at = usize::from(layout.network_offset);
     let ends = match layout.network {
         Network::Ipv4 => addresses::<4>(frame, at + 12).map(|ends| ends.map(narrow)),
         Network::Ipv6 => addresses::<16>(frame, at + 8).map(|ends| ends.map(wide)),
         Network::Arp | Network::None => return 0,
     };
-    let Some([source, destination]) = ends else {
+    let Some(ends) = ends else {
         return 0;
     };
-    let [from, to] = ports(frame, &layout);
+    hash_of(ends, ports(frame, &layout), layout.protocol.0)
+}
+
+#[inline]
+fn hash_of([source, destination]: [u64; 2], [from, to]: [u64; 2], protocol: u8) -> u64 {
     // Adding makes both directions the same; mixing before it keeps pairs apart that grow together,
     // such as 16.0.0.1 to 48.0.0.1 and 16.0.0.2 to 48.0.0.2.
     let sum = mix(source ^ from).wrapping_add(mix(destination ^ to));
-    mix(sum ^ u64::from(layout.protocol.0)) | 1
+    mix(sum ^ u64::from(protocol)) | 1
+}
+
+/// The packet of TCP or UDP that an error of ICMP quotes (RFC 792, RFC 4443).
+struct Quoted {
+    ends: [u64; 2],
+    ports: [u64; 2],
+    protocol: u8,
+}
+
+impl Quoted {
+    #[inline]
+    fn read(frame: &[u8], layout: &Layout) -> Option<Quoted> {
+        let is_v4 = match layout.transport {
+            Transport::Icmpv4 => true,
+            Transport::Icmpv6 => false,
+            _ => return None,
+        };
+        let message = frame.get(usize::from(layout.transport_offset)..)?;
+        let is_error = match is_v4 {
+            // Unreachable, time exceeded, parameter problem.
+            true => matches!(message.first()?, 3 | 11 | 12),
+            // RFC 4443, section 2.1: the high bit is that of what is no error.
+            false => message.first()? & 0x80 == 0,
+        };
+        if !is_error || layout.fragment != Fragment::No {
+            return None;
+        }
+        let quoted = message.get(ICMP_BYTES..)?;
+        let (ends, protocol, ports_at) = match is_v4 {
+            true => (
+                addresses::<4>(quoted, 12)?.map(narrow),
+                quoted[9],
+                usize::from(quoted[0] & 0x0f) * 4,
+            ),
+            false => (addresses::<16>(quoted, 8)?.map(wide), quoted[6], 40),
+        };
+        let has_ports = matches!(IpProtocol(protocol), IpProtocol::TCP | IpProtocol::UDP);
+        let bytes = quoted.get(ports_at..ports_at + 4).filter(|_| has_ports)?;
+        Some(Quoted {
+            ends,
+            ports: port_pair(bytes),
+            protocol,
+        })
+    }
 }
 
 /// The share of a flow, of so many. What has no flow belongs to share 0.
@@ -75,12 +136,16 @@ fn ports(frame: &[u8], layout: &Layout) -> [u64; 2] {
     let has_ports = matches!(layout.transport, Transport::Tcp | Transport::Udp);
     let at = usize::from(layout.transport_offset);
     match frame.get(at..at + 4) {
-        Some(bytes) if has_ports && layout.fragment == Fragment::No => {
-            let port = |high, low| u64::from(u16::from_be_bytes([high, low])) << 32;
-            [port(bytes[0], bytes[1]), port(bytes[2], bytes[3])]
-        }
+        Some(bytes) if has_ports && layout.fragment == Fragment::No => port_pair(bytes),
         _ => [0, 0],
     }
+}
+
+/// The ports that a header of TCP or UDP begins with.
+#[inline]
+fn port_pair(bytes: &[u8]) -> [u64; 2] {
+    let port = |high, low| u64::from(u16::from_be_bytes([high, low])) << 32;
+    [port(bytes[0], bytes[1]), port(bytes[2], bytes[3])]
 }
 
 #[inline]

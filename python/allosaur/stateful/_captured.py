@@ -23,7 +23,7 @@ from ._recorded_flow import RecordedFlow, Turn, read_flow
 UDP_HEADERS_BYTES = 14 + 20 + 8
 #: Gaps between messages of one side become delays within these, in microseconds.
 _DELAY_USEC_MIN, _DELAY_USEC_MAX = 50, 700_000
-#: Longer gaps would outlast the usual keepalive of a flow.
+#: Half of a flow's usual keepalive: with longer gaps TRex gives the program one of its own.
 _KEEPALIVE_USEC = 500_000
 _LONG_SERVER_DELAY_USEC = 900_000
 

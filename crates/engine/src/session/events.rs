@@ -4,6 +4,7 @@
 use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, LATER, ROUNDS_MAX, Session, SessionFlag};
+use super::wire::TooBig;
 use crate::tcp::{Coalesced, Progress, Segment};
 use crate::time::Tight;
 
@@ -36,6 +37,19 @@ impl Session {
         if let FlowTransport::Tcp(connection) = &mut self.transport {
             let outcome = connection.handle_coalesced(&mut cx.tcp(), segment, coalesced);
             self.note_outcome(cx, &outcome);
+        }
+        self.attend(cx, tx)
+    }
+
+    /// A router says that a segment of it was too long.
+    pub fn handle_too_big(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        tx: &mut impl FrameTx,
+        error: &TooBig,
+    ) -> FlowStatus {
+        if let FlowTransport::Tcp(connection) = &mut self.transport {
+            connection.handle_too_big(&mut cx.tcp(), error.seq, error.segment_bytes_max);
         }
         self.attend(cx, tx)
     }

@@ -1,14 +1,16 @@
-//! Frames that are read step by step: in a tunnel or tags, with options, damaged, or answered from
-//! another address.
+//! Frames that are read step by step: in a tunnel or tags, with options, damaged, answered from
+//! another address, or a router's word about a segment.
 
+use allosaur_packet::frame::Layout;
 use allosaur_packet::shared_payload::SplitFrame;
 
-use super::rx::Frame;
+use super::entry::FlowFlags;
+use super::rx::{Arrived, Frame};
 use super::{Disposition, StatefulEngine};
-use crate::flow::{AddressSpace, FlowIndex};
+use crate::flow::{AddressSpace, FlowIndex, Protocol};
 use crate::session::Encapsulation;
 use crate::session::app_latency::Header;
-use crate::session::wire::{self, Arrival};
+use crate::session::wire::{self, Addresses, Arrival, Refusal};
 use crate::template::Side;
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
@@ -72,6 +74,9 @@ impl StatefulEngine {
             Ok(received) => received,
             Err(refusal) => {
                 self.count_damage((port, space), &layout, bytes);
+                if refusal == Refusal::Other {
+                    self.handle_too_big(now, (port, space), (bytes, &layout), tx_queues);
+                }
                 return self.count_refusal(side, refusal);
             }
         };
@@ -84,6 +89,36 @@ impl StatefulEngine {
         };
         self.handle_read(now, (port, space), side, frame, tx_queues)
             .0
+    }
+
+    /// A frame that is neither TCP nor UDP, but may be a router's word about a segment of ours.
+    fn handle_too_big(
+        &mut self,
+        now: Nanos,
+        arrived: Arrived,
+        (bytes, layout): (&[u8], &Layout),
+        tx_queues: &mut impl TxQueues,
+    ) {
+        let Some(error) = wire::read_too_big(bytes, layout) else {
+            return;
+        };
+        // The segment went the other way.
+        let addresses = match error.addresses {
+            Addresses::V4(own, peer) => Addresses::V4(peer, own),
+            Addresses::V6(own, peer) => Addresses::V6(peer, own),
+        };
+        let ports = (error.ports.1, error.ports.0);
+        let (_, packed) = self.key_between(arrived, addresses, ports, Protocol::Tcp);
+        let entry = self.find(packed).filter(|index| !index.is_in_fifo());
+        let is_open = |index: &FlowIndex| {
+            let entry = self.flows.at(*index);
+            entry.is_some_and(|entry| !entry.is(FlowFlags::Lingering))
+        };
+        if let Some(index) = entry.filter(is_open) {
+            self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                session.handle_too_big(cx, tx, &error)
+            });
+        }
     }
 
     /// The flow of a client to which another address or port answered than it had asked: its

@@ -15,7 +15,7 @@ use super::timers::{Timer, Timers};
 use super::tunables::{Ecn, MSS_BYTES_DEFAULT, Tunables};
 
 /// Bytes of the timestamps option, with its padding.
-const TIMESTAMPS_BYTES: u16 = 12;
+pub(super) const TIMESTAMPS_BYTES: u16 = 12;
 /// The largest shift of windows (RFC 7323, section 2.3).
 const WINDOW_SCALE_MAX: u8 = 14;
 
@@ -419,8 +419,7 @@ impl Connection {
     /// Whether `syn` may begin a new connection in the place of this one: it is over, and what
     /// comes is newer (RFC 9293, section 3.6.1; RFC 6191).
     pub fn gives_way_to(&self, syn: &Segment) -> bool {
-        let is_syn = syn.has(TcpFlags::SYN) && !syn.has(TcpFlags::ACK) && !syn.has(TcpFlags::RST);
-        if !is_syn || self.state != TcpState::TimeWait {
+        if !syn.opens_connection() || self.state != TcpState::TimeWait {
             return self.is_closed();
         }
         match syn.timestamps {

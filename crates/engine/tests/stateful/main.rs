@@ -17,6 +17,7 @@ mod many;
 mod memory;
 mod outside;
 mod packets;
+mod path_mtu;
 mod rss;
 mod tunnels;
 mod world;

@@ -148,6 +148,10 @@ pub(crate) struct World {
     pub(crate) late_ppm: u64,
     /// Frames that get nowhere.
     pub(crate) loses: fn(&[u8]) -> bool,
+    /// The longest frame that gets anywhere.
+    pub(crate) frame_bytes_max: usize,
+    /// Longer ones, with the port that they left.
+    pub(crate) too_long: Vec<(PortIndex, Vec<u8>)>,
     random: u64,
     sent: u64,
     /// Frames that were sent, lost ones among them, with the port that they left; see
@@ -194,6 +198,8 @@ impl World {
             doubled_ppm: 0,
             late_ppm: 0,
             loses: |_| false,
+            frame_bytes_max: usize::MAX,
+            too_long: Vec::new(),
             random: 1,
             sent: 0,
             heard: None,
@@ -339,7 +345,12 @@ impl World {
                 if let Some(heard) = &mut self.heard {
                     heard.push((port as PortIndex, frame.bytes()));
                 }
-                if self.happens(self.lost_ppm) || (self.loses)(&frame.bytes()) {
+                let bytes = frame.bytes();
+                if bytes.len() > self.frame_bytes_max {
+                    self.too_long.push((port as PortIndex, bytes));
+                    continue;
+                }
+                if self.happens(self.lost_ppm) || (self.loses)(&bytes) {
                     continue;
                 }
                 let to = 1 - port as PortIndex;

@@ -17,6 +17,10 @@ const PACKET_FANOUT_CBPF: u32 = 6;
 /// `PACKET_FANOUT_DATA` of `if_packet.h`: the program.
 const PACKET_FANOUT_DATA: c_int = 22;
 
+/// Bytes in front of the packet that an error of ICMP quotes.
+const ICMP_BYTES: u32 = 8;
+const IPV6_BYTES: u32 = 40;
+
 /// A group of sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FanoutGroup {
@@ -57,47 +61,117 @@ impl PacketSocket {
     }
 }
 
-/// Gives the port of TCP and UDP that stands so far into their headers, and 0 for fragments and all
-/// else; the kernel takes the rest of a division by the number of sockets, as [`Sharing::share_of`]
-/// does. IPv6 is known without extension headers.
+/// Where the program ends without a port.
+const NONE: usize = 53;
+
+/// Gives the port of TCP and UDP that stands so far into their headers, that of the other end where an
+/// error of ICMP quotes a packet, and 0 for fragments and all else; the kernel takes the rest of a
+/// division by the number of sockets, as [`Sharing::share_of`] does. IPv6 is known without extension
+/// headers.
 ///
 /// The program sees the packet from behind the Ethernet header and the first VLAN tag, which are not
 /// in the packet any more.
-fn program(port_at: u32) -> [sock_filter; 26] {
+fn program(port_at: u32) -> [sock_filter; NONE + 1] {
     let ether_type = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL) as u32;
-    let load = |size: u32, from: u32, at: u32| instruction(BPF_LD | size | from, at, 0);
-    let equals = |value: u32, if_so, if_not| jump(BPF_JMP | BPF_JEQ | BPF_K, value, if_so, if_not);
-    let alu = |operation: u32, value: u32| instruction(BPF_ALU | operation | BPF_K, value, 0);
-    let result = |what: u32| instruction(BPF_RET | what, 0, 0);
+    let [v4_0, v4_1, v4_2, v4_3, v4_4] = skip_ipv4(0);
+    let [in_0, in_1, in_2, in_3, in_4] = skip_ipv4(ICMP_BYTES);
+    let quoted_port_at = ICMP_BYTES + 2 - port_at;
     [
         // X: where the IP header begins.
         load(BPF_H, BPF_ABS, ether_type),
         instruction(BPF_LDX | BPF_IMM, 0, 0),
-        equals(libc::ETH_P_8021Q as u32, 1, 0),
-        equals(libc::ETH_P_8021AD as u32, 0, 2),
+        equals(2, libc::ETH_P_8021Q, 4, 3),
+        equals(3, libc::ETH_P_8021AD, 4, 6),
         load(BPF_H, BPF_ABS, 2),
         instruction(BPF_LDX | BPF_IMM, 4, 0),
-        equals(libc::ETH_P_IP as u32, 1, 0),
-        equals(libc::ETH_P_IPV6 as u32, 12, 17),
+        equals(6, libc::ETH_P_IP, 8, 7),
+        equals(7, libc::ETH_P_IPV6, 40, NONE),
         // IPv4: no fragment, neither the first nor another.
         load(BPF_H, BPF_IND, 6),
-        jump(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 15, 0),
+        has(9, 0x3fff, NONE, 10),
         load(BPF_B, BPF_IND, 9),
-        equals(libc::IPPROTO_TCP as u32, 1, 0),
-        equals(libc::IPPROTO_UDP as u32, 0, 12),
+        equals(11, libc::IPPROTO_TCP, 13, 12),
+        equals(12, libc::IPPROTO_UDP, 13, 20),
+        v4_0,
+        v4_1,
+        v4_2,
+        v4_3,
+        v4_4,
+        load(BPF_H, BPF_IND, port_at),
+        result(BPF_A),
+        // An error of ICMP: unreachable, time exceeded, parameter problem.
+        equals(20, libc::IPPROTO_ICMP, 21, NONE),
+        v4_0,
+        v4_1,
+        v4_2,
+        v4_3,
+        v4_4,
         load(BPF_B, BPF_IND, 0),
+        equals(27, 3, 30, 28),
+        equals(28, 11, 30, 29),
+        equals(29, 12, 30, NONE),
+        load(BPF_B, BPF_IND, ICMP_BYTES + 9),
+        equals(31, libc::IPPROTO_TCP, 33, 32),
+        equals(32, libc::IPPROTO_UDP, 33, NONE),
+        in_0,
+        in_1,
+        in_2,
+        in_3,
+        in_4,
+        load(BPF_H, BPF_IND, quoted_port_at),
+        result(BPF_A),
+        // IPv6.
+        load(BPF_B, BPF_IND, 6),
+        equals(41, libc::IPPROTO_TCP, 43, 42),
+        equals(42, libc::IPPROTO_UDP, 43, 45),
+        load(BPF_H, BPF_IND, IPV6_BYTES + port_at),
+        result(BPF_A),
+        // An error of ICMPv6 has the high bit of its type clear.
+        equals(45, libc::IPPROTO_ICMPV6, 46, NONE),
+        load(BPF_B, BPF_IND, IPV6_BYTES),
+        has(47, 0x80, NONE, 48),
+        load(BPF_B, BPF_IND, IPV6_BYTES + ICMP_BYTES + 6),
+        equals(49, libc::IPPROTO_TCP, 51, 50),
+        equals(50, libc::IPPROTO_UDP, 51, NONE),
+        load(BPF_H, BPF_IND, IPV6_BYTES + IPV6_BYTES + quoted_port_at),
+        result(BPF_A),
+        result(BPF_K),
+    ]
+}
+
+fn load(size: u32, from: u32, at: u32) -> sock_filter {
+    instruction(BPF_LD | size | from, at, 0)
+}
+
+fn result(what: u32) -> sock_filter {
+    instruction(BPF_RET | what, 0, 0)
+}
+
+/// The instruction at `here`, which goes on at one of two behind it.
+fn equals(here: usize, value: c_int, if_so: usize, if_not: usize) -> sock_filter {
+    let to = |there: usize| (there - here - 1) as u8;
+    jump(
+        BPF_JMP | BPF_JEQ | BPF_K,
+        value as u32,
+        to(if_so),
+        to(if_not),
+    )
+}
+
+/// The same, if any of these bits is set.
+fn has(here: usize, bits: u32, if_so: usize, if_not: usize) -> sock_filter {
+    let to = |there: usize| (there - here - 1) as u8;
+    jump(BPF_JMP | BPF_JSET | BPF_K, bits, to(if_so), to(if_not))
+}
+
+/// X grows by the length of the IPv4 header that begins `at` bytes behind it: a part of its first byte.
+fn skip_ipv4(at: u32) -> [sock_filter; 5] {
+    let alu = |operation: u32, value: u32| instruction(BPF_ALU | operation | BPF_K, value, 0);
+    [
+        load(BPF_B, BPF_IND, at),
         alu(BPF_AND, 0x0f),
         alu(BPF_LSH, 2),
         instruction(BPF_ALU | BPF_ADD | BPF_X, 0, 0),
         instruction(BPF_MISC | BPF_TAX, 0, 0),
-        load(BPF_H, BPF_IND, port_at),
-        result(BPF_A),
-        // IPv6.
-        load(BPF_B, BPF_IND, 6),
-        equals(libc::IPPROTO_TCP as u32, 1, 0),
-        equals(libc::IPPROTO_UDP as u32, 0, 2),
-        load(BPF_H, BPF_IND, 40 + port_at),
-        result(BPF_A),
-        result(BPF_K),
     ]
 }

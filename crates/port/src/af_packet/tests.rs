@@ -138,9 +138,76 @@ fn some_frame(number: u16) -> Vec<u8> {
     frame
 }
 
+/// A message of ICMP with a number that chooses its kind: over IPv4, with options or without, or IPv6;
+/// an error or not; about a packet of TCP, UDP or neither, with options or without.
+fn some_message(number: u16) -> Vec<u8> {
+    let mut frame = vec![0; 12];
+    let is_v6 = number % 3 == 2;
+    let inner = [6, 17, 132][usize::from(number / 3) % 3];
+    let kinds: [u8; 4] = if is_v6 {
+        [1, 2, 3, 129]
+    } else {
+        [3, 11, 12, 0]
+    };
+    let kind = kinds[usize::from(number / 9) % 4];
+    let words = |number: u16| if number % 2 == 0 { 5u8 } else { 8 };
+    let ipv4 = |words: u8, protocol: u8, bytes: u8| {
+        let mut header = vec![
+            0x40 | words,
+            0,
+            0,
+            words * 4 + bytes,
+            0,
+            0,
+            0,
+            0,
+            64,
+            protocol,
+            0,
+            0,
+        ];
+        header.extend([198, 18, 0, 1, 198, 19, 0, 1]);
+        header.resize(usize::from(words) * 4, 1);
+        let sum = allosaur_packet::network::checksum::checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        header
+    };
+    let ipv6 = |protocol: u8, bytes: u8| {
+        let mut header = vec![0x60, 0, 0, 0, 0, bytes, protocol, 64];
+        header.extend([0x20; 32]);
+        header
+    };
+    let mut message = vec![kind, 4, 0, 0, 0, 0, 5, 120];
+    message.extend(match is_v6 {
+        true => ipv6(inner, 40),
+        false => ipv4(words(number / 36), inner, 40),
+    });
+    message.extend(u32::from(number).wrapping_mul(0x9e37_79b9).to_be_bytes());
+    message.extend([0; 4]);
+    message.extend([MARK.as_slice(), &number.to_be_bytes()].concat());
+    let bytes = message.len() as u8;
+    match is_v6 {
+        true => {
+            frame.extend([0x86, 0xdd]);
+            frame.extend(ipv6(58, bytes));
+        }
+        false => {
+            frame.extend([8, 0]);
+            frame.extend(ipv4(words(number / 72), 1, bytes));
+        }
+    }
+    frame.extend(message);
+    frame
+}
+
 #[test]
 fn the_kernel_shares_out_by_ports_as_software_does() {
-    const FRAMES: u16 = 720;
+    const PACKETS: u16 = 720;
+    const FRAMES: u16 = PACKETS + 576;
+    let some_frame = |number| match number {
+        0..PACKETS => some_frame(number),
+        _ => some_message(number),
+    };
     for sharing in [Sharing::BySourcePort, Sharing::ByDestinationPort] {
         let Some(mut port) = loopback(3, sharing) else {
             return;

@@ -183,6 +183,41 @@ proptest! {
     }
 
     #[test]
+    fn what_a_router_says_about_a_packet_reaches_the_share_of_its_flow(
+        ipv6 in any::<bool>(),
+        protocol in prop::sample::select(vec![6u8, 17]),
+        hosts in any::<[u8; 2]>(),
+        ports in any::<[u16; 2]>(),
+        kind in 0..3usize,
+    ) {
+        let packet = Packet { ipv6, protocol, ..Packet::of(hosts, ports) };
+        let about = packet.frame(1);
+        let flow = flow_hash(&about);
+        let quoted = &about[14..14 + if ipv6 { 40 } else { 20 } + 8];
+        // From a router to the one that sent the packet.
+        let router = Packet { ipv6, protocol: if ipv6 { 58 } else { 1 }, ..Packet::of([77, 78], [0, 0]) };
+        let message = |kind: u8, quoted: &[u8]| {
+            let mut frame = router.frame(0);
+            let network = if ipv6 { 40 } else { 20 };
+            frame.truncate(14 + network);
+            let bytes = (8 + quoted.len()) as u16;
+            let at = if ipv6 { 14 + 4 } else { 14 + 2 };
+            let length = if ipv6 { bytes } else { bytes + 20 };
+            frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
+            frame.extend([kind, 4, 0, 0, 0, 0, 5, 120]);
+            frame.extend_from_slice(quoted);
+            frame
+        };
+        let kind = if ipv6 { [1, 2, 3][kind] } else { [3, 11, 12][kind] };
+        prop_assert_eq!(flow_hash(&message(kind, quoted)), flow);
+        // An answer to an echo request quotes nothing, and less than the ports says nothing.
+        let echo = if ipv6 { 129 } else { 0 };
+        let by_addresses = flow_hash(&message(echo, &[]));
+        prop_assert_eq!(flow_hash(&message(echo, quoted)), by_addresses);
+        prop_assert_eq!(flow_hash(&message(kind, &quoted[..quoted.len() - 5])), by_addresses);
+    }
+
+    #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
         prop_assert!(share_of(flow_hash(&bytes), 3) < 3);
     }

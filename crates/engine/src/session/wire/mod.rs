@@ -1,12 +1,13 @@
 //! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, and `emit` writes one
 //! around data that somebody else writes; those that come most `usual` reads and writes sooner.
-//! `envelope` is what surrounds the data, `encapsulation` what stands in front of the IP packet, and
-//! `coalesce` finds segments that can be handled as one.
+//! `envelope` is what surrounds the data, `encapsulation` what stands in front of the IP packet,
+//! `coalesce` finds segments that can be handled as one, and `icmp_error` reads what routers say.
 
 mod coalesce;
 mod emit;
 mod encapsulation;
 mod envelope;
+mod icmp_error;
 mod parse;
 mod usual;
 
@@ -19,6 +20,7 @@ pub use coalesce::coalesce;
 pub use emit::HeaderTemplate;
 pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
 pub use envelope::{Content, Envelope, Places, header_bytes};
+pub use icmp_error::{TooBig, read_too_big};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
 pub use usual::{SYN_BYTES, TIMED_BYTES, read_usual};
 
