@@ -238,6 +238,31 @@ def test_a_simulation_writes_packets_requests_and_counters(
     assert emu_sim(["--help"]) == 0 and "-j JSON" in capsys.readouterr().out
 
 
+def test_a_simulation_is_as_long_as_it_is_told_and_the_same_each_time(
+    allosaur: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Virtual time: neither whole seconds of sleep nor the load of the machine make it longer."""
+    from scapy.all import rdpcap
+
+    results = []
+    for name in ("first.pcap", "second.pcap"):
+        words = ("sim", "dhcp_server", "-t", "clients=5", "-d", "2.4", "-o", name, "--json")
+        results.append(allosaur(*words).json())
+    first, second = results
+    assert first["counters"] == second["counters"]
+    # Ticks of 10 ms.
+    assert first["counters"]["timerw"]["ticks"] == 240
+    assert first["counters"]["parser"]["dhcpPkts"] == 10, "each got an offer and its address"
+    packets = rdpcap(str(tmp_path / "first.pcap"))
+    assert len(packets) == first["packets"] and 0 <= packets[0].time <= packets[-1].time <= 2.4
+    assert (tmp_path / "first.pcap").read_bytes() == (tmp_path / "second.pcap").read_bytes()
+    # Hours are no matter.
+    long = allosaur("sim", "arp_hosts", "-d", "2h", "--limit", "10", "-o", "long.pcap", "--json").json()
+    assert long["counters"]["timerw"]["ticks"] == 720_000
+    assert long["packets"] == 10 and long["lost_packets"] > 100
+    assert len(rdpcap(str(tmp_path / "long.pcap"))) == 10
+
+
 def _written(path: Path, text: str) -> str:
     path.write_text(text, encoding="utf-8")
     return str(path)

@@ -4,9 +4,11 @@
 //! that does not work: a socket or a port that cannot be had.
 //! They are those of the `allosaur` command (docs/guide/command-line.md).
 
+mod capture_file;
 mod options;
 mod refusal;
 mod simulate;
+mod simulate_emulation;
 mod simulation;
 
 use std::fmt::Display;
@@ -38,6 +40,7 @@ pub use options::{
     ServeOptions, SimOptions, Subcommands,
 };
 use refusal::one_line;
+pub use simulate_emulation::SimEmulationOptions;
 pub use simulation::SimStatefulOptions;
 
 const FAILED: u8 = 1;
@@ -67,6 +70,7 @@ pub fn main() -> ExitCode {
         Subcommands::Ports(options) => ports(&options),
         Subcommands::Sim(options) => sim(&options),
         Subcommands::SimStateful(options) => simulate::run(&options),
+        Subcommands::SimEmulation(options) => simulate_emulation::run(&options),
         Subcommands::Bench(options) => measure(&options),
     };
     match result {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use allosaur_port::description::{PORTS_MAX, PortDescription, parse_ports};
 use clap::{Args, Parser, Subcommand};
 
+use super::simulate_emulation::SimEmulationOptions;
 use super::simulation::SimStatefulOptions;
 use crate::bench::Case;
 use crate::config::groups::Group;
@@ -39,6 +40,8 @@ pub enum Subcommands {
     Sim(SimOptions),
     /// Run a stateful profile between clients and servers in virtual time; prints JSON.
     SimStateful(Box<SimStatefulOptions>),
+    /// Run emulated clients in virtual time, by lines of requests on the standard input.
+    SimEmulation(SimEmulationOptions),
     /// Measure one data core, on in-memory ports unless others are named; prints JSON.
     Bench(BenchOptions),
 }

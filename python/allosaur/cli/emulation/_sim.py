@@ -1,4 +1,4 @@
-"""`allosaur sim` of emulated clients: on ports in memory, in real time, with the server that will run them.
+"""`allosaur sim` of emulated clients: in virtual time, by the program that will run them.
 
 Nobody but the clients themselves is on the ports, which are joined in pairs.
 """
@@ -6,28 +6,26 @@ Nobody but the clients themselves is on the ports, which are joined in pairs.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import logging
-import time
-from collections.abc import Iterator
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format, _options, _output_file, _result
 from allosaur.cli._errors import EXIT_OK, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli._own_server import started
-from allosaur.cli.emulation import _profile, _views
+from allosaur.cli.emulation import _profile, _views, _virtual
 
 if TYPE_CHECKING:
-    from allosaur import CapturedPacket, EMUProfile
-    from allosaur.server import LocalServer
+    from allosaur import EMUProfile
 
 DEFAULT_DURATION_S = 10.0
 _PACKETS_MAX = 100_000
 """So many packets are kept, unless --limit says less."""
 _PORTS_MAX = 32
+_STEP_S = 1.0
+"""Virtual time that passes before Ctrl-C is noticed."""
 _RESULT = ("packets", "lost_packets", "requests", "counters")
 """What is printed as JSON."""
 
@@ -54,64 +52,35 @@ def run(options: argparse.Namespace) -> int:
 
 
 def simulate(profile: EMUProfile, duration_s: float, output: Path | None, packets_max: int) -> dict[str, Any]:
-    """Emulate a profile for so long on a server of its own; return what came of it."""
-    from allosaur.server import LocalServer
+    """Emulate a profile for so long in virtual time; return what came of it."""
+    from allosaur import EMUClient
 
     ports = 1 + max((ns.key.vport for ns in profile.ns_list), default=0)
     if ports > _PORTS_MAX:
         raise bad_input(f"profile: a namespace is on port {ports - 1}; here are ports 0 to {_PORTS_MAX - 1}")
-    count = ports + ports % 2
-    with Interrupt() as interrupt, started(LocalServer(ports=["memory"] * count, emu=True)) as server:
-        requests: list[dict[str, Any]] = []
-        with explained("the simulation failed"), _captured(server, output, packets_max) as counted:
-            counters, meanings = _emulate(server, profile, duration_s, interrupt, requests)
+    requests: list[dict[str, Any]] = []
+    logger = logging.Logger("allosaur.emulation.sim", logging.DEBUG)
+    logger.addHandler(_Requests(requests))
+    options = _virtual.words(ports + ports % 2, packets_max, output)
+    with Interrupt() as interrupt, _virtual.VirtualServer(options) as server:
+        client = EMUClient(transport=server, verbose_level="debug", logger=logger)
+        with explained("the simulation failed"), client:
+            client.load_profile(profile)
+            client.set_verbose("error")
+            counted = _run(server, duration_s, interrupt)
+            counters, meanings = client.get_counters(), client.general_data_c.get_counters(zero=False)
     return {**counted, "requests": requests, "counters": counters, "meanings": meanings}
 
 
-@contextlib.contextmanager
-def _captured(server: LocalServer, output: Path | None, packets_max: int) -> Iterator[dict[str, int]]:
-    """Record what is sent on all ports; at the end the dictionary says how much that was."""
-    from allosaur.packets._capture_writer import CaptureFile
-
-    counted: dict[str, int] = {}
-    with server.client() as client:
-        ports = client.get_all_ports()
-        client.acquire(ports)
-        client.set_service_mode(ports)
-        capture = client.start_capture(tx_ports=ports, limit=packets_max)
-        offset_s = client.clock_offset_s()
-        yield counted
-        status = client.get_capture_status()[capture["id"]]
-        packets: list[CapturedPacket] = []
-        client.stop_capture(capture["id"], packets)
-    counted |= {"packets": len(packets), "lost_packets": max(0, status["matched"] - len(packets))}
-    if output is not None:
-        with CaptureFile(output) as file:
-            for packet in packets:
-                file.write(packet, packet["ts"] + offset_s)
-
-
-def _emulate(
-    server: LocalServer,
-    profile: EMUProfile,
-    duration_s: float,
-    interrupt: Interrupt,
-    requests: list[dict[str, Any]],
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    from allosaur import EMUClient
-
-    logger = logging.Logger("allosaur.emulation.sim", logging.DEBUG)
-    logger.addHandler(_Requests(requests))
-    client = EMUClient(
-        server=server.host, sync_port=server.emu_port or 0, verbose_level="debug", logger=logger
-    )
-    with client:
-        client.load_profile(profile)
-        client.set_verbose("error")
-        begun_s = time.monotonic()
-        while not interrupt and time.monotonic() - begun_s < duration_s:
-            interrupt.sleep(min(1.0, duration_s))
-        return client.get_counters(), client.general_data_c.get_counters(zero=False)
+def _run(server: _virtual.VirtualServer, duration_s: float, interrupt: Interrupt) -> dict[str, int]:
+    """Let virtual time pass, in steps between which Ctrl-C is noticed; return what was sent."""
+    counted = server.run_until(0.0)
+    steps = math.ceil(duration_s / _STEP_S)
+    for step in range(1, steps + 1):
+        if interrupt:
+            break
+        counted = server.run_until(min(step * _STEP_S, duration_s))
+    return counted
 
 
 class _Requests(logging.Handler):
