@@ -357,6 +357,22 @@ fn what_is_wrong_with_a_message_is_counted() {
 }
 
 #[test]
+fn a_message_that_arrives_before_it_was_sent_is_counted_and_has_no_time() {
+    let mut sent = Vec::new();
+    Echoes::new(terms(1.0, V4, &[]), START).poll_transmit(START, |_, frame| {
+        sent.push(frame.to_vec());
+        true
+    });
+    let mut echoes = Echoes::new(terms(1.0, V4, &[]), START - 1);
+    let arrival = echoes.handle_frame(START - 1, 1, &sent[0]);
+    assert_eq!(arrival, EchoArrival::Echo);
+    let side = echoes.readout()[1].clone();
+    assert_eq!((side.counters.received, side.times.packets()), (1, 0));
+    let latency = side.latency;
+    assert_eq!((latency.packets, latency.impossible_times), (0, 1));
+}
+
+#[test]
 fn what_is_late_or_finds_no_room_is_told_and_is_no_loss() {
     let mut world = World::new(terms(100.0, V4, &[]), straight(MICROSECOND));
     world.run_for(100 * MILLISECOND);

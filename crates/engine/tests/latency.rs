@@ -148,7 +148,7 @@ fn a_link_that_takes_a_millisecond_reads_a_millisecond() {
     for (_, now, frame) in sent(&[stream(0, 0)], 1.0, 50 * MICROSECOND) {
         let arrival = now + MILLISECOND;
         let trailer = trailer(&frame);
-        meter.record(arrival, trailer.sequence, arrival - trailer.sent_ns);
+        meter.record(arrival, trailer.sequence, trailer.sent_ns);
     }
     let mut expected = LatencyStats {
         packets: 1000,
@@ -199,12 +199,15 @@ fn wrong_streams_are_named() {
 #[test]
 fn the_last_maximum_forgets_and_the_jitter_follows() {
     let mut meter = Meter::default();
-    meter.record(0, 0, 100 * MICROSECOND);
-    meter.record(SECOND / 4, 1, 20 * MICROSECOND);
+    let record = |meter: &mut Meter, at: Nanos, number: u32, latency_ns: Nanos| {
+        meter.record(SECOND + at, number, SECOND + at - latency_ns)
+    };
+    record(&mut meter, 0, 0, 100 * MICROSECOND);
+    record(&mut meter, SECOND / 4, 1, 20 * MICROSECOND);
     assert_eq!(meter.stats().last_max_ns, 100 * MICROSECOND);
     assert_eq!(meter.stats().jitter_ns, 5 * MICROSECOND);
     for (i, at) in [(2, SECOND / 2), (3, SECOND), (4, 3 * SECOND / 2)] {
-        meter.record(at, i, 20 * MICROSECOND);
+        record(&mut meter, at, i, 20 * MICROSECOND);
     }
     assert_eq!(meter.stats().last_max_ns, 20 * MICROSECOND);
     assert_eq!(meter.stats().max_ns, 100 * MICROSECOND);
@@ -213,14 +216,33 @@ fn the_last_maximum_forgets_and_the_jitter_follows() {
 #[test]
 fn a_new_run_begins_with_number_zero_and_keeps_what_was_measured() {
     let mut meter = Meter::default();
-    (0..10).for_each(|n| meter.record(n, n as u32, 7));
-    meter.restart();
-    (0..10).for_each(|n| meter.record(n, n as u32, 7));
+    for _ in 0..2 {
+        meter.restart();
+        for n in 0..10 {
+            assert_eq!(meter.record(7 + n, n as u32, n), Some(7));
+        }
+    }
     let stats = meter.stats();
     assert_eq!(
         (stats.packets, stats.dropped, stats.sequence_too_low),
         (20, 0, 0)
     );
+}
+
+#[test]
+fn a_packet_that_arrived_before_it_was_sent_has_no_time() {
+    let mut meter = Meter::default();
+    assert_eq!(meter.record(SECOND, 0, SECOND + 1), None);
+    let first = *meter.stats();
+    assert_eq!((first.packets, first.impossible_times), (0, 1));
+    assert_eq!(meter.record(SECOND + 9, 1, SECOND), Some(9));
+    assert_eq!(meter.record(SECOND + 20, 2, SECOND + 9000), None);
+    let stats = meter.stats();
+    assert_eq!((stats.min_ns, stats.max_ns, stats.sum_ns), (9, 9, 9));
+    assert_eq!((stats.packets, stats.impossible_times), (1, 2));
+    let order = (stats.dropped, stats.sequence_too_high, stats.jitter_ns);
+    assert_eq!(order, (0, 0, 0), "its number counts as any other's");
+    assert_eq!(LatencyStats::from_words(&stats.to_words()), *stats);
 }
 
 /// What a naive count says: each number's arrivals in order.
@@ -257,7 +279,9 @@ proptest! {
         arrivals.sort_by_key(|&(at, _)| at);
         let arrivals: Vec<u32> = arrivals.into_iter().map(|(_, n)| n).collect();
         let mut meter = Meter::default();
-        arrivals.iter().for_each(|&n| meter.record(0, n, 1));
+        for &n in &arrivals {
+            prop_assert_eq!(meter.record(1, n, 0), Some(1));
+        }
         let stats = meter.stats();
         let counted = (stats.dropped, stats.out_of_order, stats.duplicates);
         prop_assert_eq!(counted, naive(&arrivals));
@@ -278,7 +302,7 @@ proptest! {
     #[test]
     fn a_time_is_in_the_bucket_that_begins_below_it(usec in 0..20_000_000_u64) {
         let mut meter = Meter::default();
-        meter.record(0, 0, usec * MICROSECOND);
+        meter.record(usec * MICROSECOND, 0, 0);
         let bucket = meter.stats().histogram.iter().position(|&n| n == 1).expect("one bucket");
         prop_assert!(bucket_usec(bucket) <= usec);
         prop_assert!(bucket + 1 == BUCKETS || usec < bucket_usec(bucket + 1));

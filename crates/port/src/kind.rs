@@ -13,6 +13,7 @@ use crate::af_xdp::{AfXdpRx, AfXdpTx};
 use crate::buffers::{Buffers, Gauge};
 use crate::dpdk::{DpdkRx, DpdkTx};
 use crate::memory::{FRAME_BYTES_MAX, MemoryRx, RingTx, SinkTx};
+use crate::time::TimeSource;
 use crate::{FrameId, RxFrame, RxQueue, TxQueue};
 
 /// A transmit queue of any kind of port.
@@ -198,7 +199,14 @@ impl PortRx {
 
     /// Whether it tells of each frame when it arrived, also when that is read later.
     pub fn knows_arrivals(&self) -> bool {
-        matches!(self, PortRx::AfPacket(_))
+        matches!(self, PortRx::AfPacket(queue) if queue.knows_arrivals())
+    }
+
+    /// By which clock it tells when frames arrived, where it knows that by another one.
+    pub fn set_clock(&mut self, clock: &Arc<dyn TimeSource>) {
+        if let PortRx::AfPacket(queue) = self {
+            queue.set_clock(Arc::clone(clock));
+        }
     }
 
     /// Whether only threads of this process send to it.

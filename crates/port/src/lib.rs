@@ -27,6 +27,7 @@ mod settings;
 pub mod sharing;
 pub mod spread;
 pub mod tap;
+pub mod time;
 
 use allosaur_netdev::InterfaceError;
 use allosaur_packet::offload::TxChecksumOffload;

@@ -24,6 +24,8 @@ _ERRORS = {
     "seq_too_high": "sth",
     "seq_too_low": "stl",
 }
+#: Only our own server has it: it appears when a packet arrived before it was sent, by the clocks.
+_MORE_ERRORS = {"impossible_times": "imp"}
 _GLOBAL_ERRORS = {"old_flow": "old_flow", "bad_hdr": "bad_header"}
 #: Only our own server has these, in microseconds: they appear when it sends them.
 _PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9}
@@ -142,8 +144,9 @@ class PgidBook:
         latency.update({name: now[name] for name in ("hdrh", "min", "max", *_PERCENTILES) if name in now})
         if "p50" in now and "hdrh" in (reference.get("lat") or {}):
             latency.update(_since(now, reference["lat"]))
+        names = {**_ERRORS, **{name: key for name, key in _MORE_ERRORS.items() if key in errors}}
         return {
-            "err_cntrs": {name: errors.get(key, 0) - old_errors.get(key, 0) for name, key in _ERRORS.items()},
+            "err_cntrs": {name: errors.get(key, 0) - old_errors.get(key, 0) for name, key in names.items()},
             "latency": latency,
         }
 

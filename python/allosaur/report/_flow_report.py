@@ -279,5 +279,5 @@ def _latency_rows(latency: Mapping[int, Mapping[str, Any]]) -> list[LatencyRow]:
             ),
         )
         for port, one in sorted(latency.items())
-        if one.get("received")
+        if one.get("received") and "min_us" in one
     ]

@@ -51,6 +51,8 @@ class StreamCounters:
     missed_packets: int | None = None
     out_of_order_packets: int | None = None
     """`None` where latency is not measured."""
+    impossible_times: int | None = None
+    """Packets that arrived before they were sent, by the clocks: their times are in no other number."""
     latency: StreamLatency | None = None
 
     @property

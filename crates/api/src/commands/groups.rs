@@ -119,7 +119,8 @@ pub const COMMANDS: &[Command] = &[
                 microseconds up to 10 s with three significant digits in its compressed V2 encoding, \
                 base64; and `packets` and `sum_ns`, for averages over parts of a run), and `er` if there are errors: `drp` \
                 missing, `ooo` out of order, `dup` duplicates, `sth` and `stl` numbers above and \
-                below what was expected; and `g`, packets of no group (`old_flow` of a run that \
+                below what was expected, `imp` packets that arrived before they were sent, by the \
+                clocks, so that their times are in no other number; and `g`, packets of no group (`old_flow` of a run that \
                 is over, `bad_header`). `ver_id`: of each group a number that changes when the group \
                 is made anew, and its counters begin at zero. `null` in place of no groups.",
         errors: &[],

@@ -331,12 +331,13 @@ impl Side {
             self.counters.foreign += 1;
             return Disposition::RIGHT;
         }
-        let latency_ns = now.saturating_sub(stamp.sent_ns);
         self.counters.received += 1;
-        self.meter.record(now, stamp.sequence, latency_ns);
-        self.slots[slot(latency_ns)] += 1;
+        let latency = self.meter.record(now, stamp.sequence, stamp.sent_ns);
+        if let Some(latency_ns) = latency {
+            self.slots[slot(latency_ns)] += 1;
+        }
         Disposition {
-            latency: Some(latency_ns),
+            latency,
             ..Disposition::RIGHT
         }
     }

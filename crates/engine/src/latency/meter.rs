@@ -13,7 +13,7 @@ pub const BUCKETS: usize = 1 + 9 * 6 + 1;
 /// What was measured of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyStats {
-    /// Packets measured.
+    /// Packets whose times were measured.
     pub packets: u64,
     /// The sum of their times on the way.
     pub sum_ns: u64,
@@ -35,6 +35,8 @@ pub struct LatencyStats {
     pub sequence_too_high: u64,
     /// Times that it was lower.
     pub sequence_too_low: u64,
+    /// Packets that arrived before they were sent, by the clocks: their times are in no other number.
+    pub impossible_times: u64,
     /// Packets by time, see [`bucket_usec`].
     pub histogram: [u64; BUCKETS],
 }
@@ -53,19 +55,22 @@ impl Default for LatencyStats {
             duplicates: 0,
             sequence_too_high: 0,
             sequence_too_low: 0,
+            impossible_times: 0,
             histogram: [0; BUCKETS],
         }
     }
 }
 
 /// The numbers of [`LatencyStats`], so that threads can share them.
-pub const WORDS: usize = 11 + BUCKETS;
+pub const WORDS: usize = SUMS + BUCKETS;
+/// Those in front of the histogram.
+const SUMS: usize = 12;
 
 impl LatencyStats {
     /// All numbers in order.
     pub fn to_words(&self) -> [u64; WORDS] {
         let mut words = [0; WORDS];
-        words[..11].copy_from_slice(&[
+        words[..SUMS].copy_from_slice(&[
             self.packets,
             self.sum_ns,
             self.min_ns,
@@ -77,15 +82,16 @@ impl LatencyStats {
             self.duplicates,
             self.sequence_too_high,
             self.sequence_too_low,
+            self.impossible_times,
         ]);
-        words[11..].copy_from_slice(&self.histogram);
+        words[SUMS..].copy_from_slice(&self.histogram);
         words
     }
 
     /// From all numbers in order.
     pub fn from_words(words: &[u64; WORDS]) -> LatencyStats {
         let mut histogram = [0; BUCKETS];
-        histogram.copy_from_slice(&words[11..]);
+        histogram.copy_from_slice(&words[SUMS..]);
         LatencyStats {
             packets: words[0],
             sum_ns: words[1],
@@ -98,6 +104,7 @@ impl LatencyStats {
             duplicates: words[8],
             sequence_too_high: words[9],
             sequence_too_low: words[10],
+            impossible_times: words[11],
             histogram,
         }
     }
@@ -149,10 +156,22 @@ impl Meter {
         &self.stats
     }
 
-    /// Takes note of packet `sequence` of the run, which arrived at `now` after `latency_ns`.
-    pub fn record(&mut self, now: Nanos, sequence: u32, latency_ns: Nanos) {
+    /// Takes note of packet `sequence` of the run, which was sent at `sent_ns` and arrived at
+    /// `arrived_ns`. Returns its time on the way; none is below zero, so one that would be is counted
+    /// apart, and is no time.
+    pub fn record(
+        &mut self,
+        arrived_ns: Nanos,
+        sequence: u32,
+        sent_ns: Nanos,
+    ) -> Option<Nanos> {
         self.note_order(sequence);
-        self.note_time(now, latency_ns);
+        let Some(latency_ns) = arrived_ns.checked_sub(sent_ns) else {
+            self.stats.impossible_times += 1;
+            return None;
+        };
+        self.note_time(arrived_ns, latency_ns);
+        Some(latency_ns)
     }
 
     fn note_order(&mut self, sequence: u32) {

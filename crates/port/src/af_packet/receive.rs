@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use allosaur_packet::link::{ethernet, vlan};
 use libc::tpacket2_hdr;
@@ -13,6 +14,7 @@ use super::ring::{HEADER_BYTES, Place, Ring};
 use super::socket::PacketSocket;
 use crate::RxQueue;
 use crate::memory::FRAME_BYTES_MAX;
+use crate::time::TimeSource;
 
 /// How often the kernel is asked what it dropped, and what is wrong.
 const STATISTICS_NS: u64 = 100_000_000;
@@ -29,6 +31,8 @@ pub struct AfPacketRx {
     statistics_at_ns: u64,
     gso: GsoMemory,
     arrivals: Arrivals,
+    /// Of who receives, where frames are told to have arrived by it; else they do when they are read.
+    clock: Option<Arc<dyn TimeSource>>,
 }
 
 /// Memory for frames that are too long for the ring, and for what they are cut into.
@@ -52,6 +56,7 @@ impl AfPacketRx {
                 segment: Vec::with_capacity(GSO_BYTES_MAX),
             },
             arrivals: Arrivals::default(),
+            clock: None,
         }
     }
 
@@ -64,6 +69,16 @@ impl AfPacketRx {
     /// Lets in what arrives, see [`PacketSocket::block`].
     pub(super) fn admit(&self) -> io::Result<()> {
         self.socket.admit()
+    }
+
+    /// By which clock frames arrive: that of the times that [`receive`](RxQueue::receive) is given.
+    pub(crate) fn set_clock(&mut self, clock: Arc<dyn TimeSource>) {
+        self.clock = Some(clock);
+    }
+
+    /// Whether it tells when the kernel got a frame, not when it was read.
+    pub(crate) fn knows_arrivals(&self) -> bool {
+        self.clock.is_some()
     }
 
     fn ask_kernel(&mut self, now_ns: u64) {
@@ -118,7 +133,10 @@ impl RxQueue for AfPacketRx {
             self.arrivals.note_empty(now_ns);
             return 0;
         }
-        self.arrivals.measure(now_ns);
+        match &self.clock {
+            Some(clock) => self.arrivals.measure(&**clock),
+            None => self.arrivals.note_unknown(now_ns),
+        }
         let mut taken = 0;
         for _ in 0..budget {
             match self.receive_next(&mut each) {

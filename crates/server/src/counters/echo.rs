@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(nothing.collect::<Vec<_>>(), [(2, 0), (5, 0)]);
         let mut meter = Meter::default();
         for (n, time) in [3_000, 700_000].into_iter().enumerate() {
-            meter.record(time, n as u32, time);
+            meter.record(time, n as u32, 0);
             block.count_latency(5, time);
         }
         let counters = EchoCounters {

@@ -41,7 +41,8 @@ impl Measured {
     /// All metrics, in the order in which they are written.
     pub(super) fn families(self) -> Vec<Family> {
         let mut all = vec![self.histogram()];
-        all.extend(self.gauges().map(|(family, _)| family));
+        all.extend(self.times().map(|(family, _)| family));
+        all.push(self.dropped());
         all.extend(self.counts().map(|(family, _)| family));
         all
     }
@@ -54,11 +55,17 @@ impl Measured {
             let sum = seconds(one.stats.sum_ns);
             series.histogram(&one.labels, bounds_seconds(), &one.counts, sum);
         }
-        for (family, of) in self.gauges() {
+        for (family, of) in self.times() {
             let mut series = encoder.family(&family);
-            for one in measured {
+            // Where no time was measured there is none, not one of zero.
+            for one in measured.iter().filter(|one| one.stats.packets > 0) {
                 series.value(&one.labels, of(&one.stats));
             }
+        }
+        let dropped = self.dropped();
+        let mut series = encoder.family(&dropped);
+        for one in measured {
+            series.value(&one.labels, one.stats.dropped as f64);
         }
         for (family, of) in self.counts() {
             let mut series = encoder.family(&family);
@@ -72,8 +79,8 @@ impl Measured {
         self.family(Kind::Histogram, "latency_seconds", self.help)
     }
 
-    fn gauges(self) -> impl Iterator<Item = (Family, Read<LatencyStats, f64>)> {
-        let rows: [Row<LatencyStats, f64>; 5] = [
+    fn times(self) -> impl Iterator<Item = (Family, Read<LatencyStats, f64>)> {
+        let rows: [Row<LatencyStats, f64>; 4] = [
             (
                 "latency_min_seconds",
                 "The shortest of these times",
@@ -94,18 +101,18 @@ impl Measured {
                 "Jitter of these times (RFC 3550, section 6.4.1)",
                 |stats| seconds(stats.jitter_ns),
             ),
-            (
-                "dropped_packets",
-                "Packets that are missing by their numbers; falls when one of them comes late",
-                |stats| stats.dropped as f64,
-            ),
         ];
         let family = move |(name, help, of)| (self.family(Kind::Gauge, name, help), of);
         rows.into_iter().map(family)
     }
 
+    fn dropped(self) -> Family {
+        let help = "Packets that are missing by their numbers; falls when one of them comes late";
+        self.family(Kind::Gauge, "dropped_packets", help)
+    }
+
     fn counts(self) -> impl Iterator<Item = (Family, Read<LatencyStats, u64>)> {
-        let rows: [Row<LatencyStats, u64>; 4] = [
+        let rows: [Row<LatencyStats, u64>; 5] = [
             (
                 "out_of_order_packets",
                 "Packets that came after a later one",
@@ -123,6 +130,11 @@ impl Measured {
                 "sequence_too_low",
                 "Times that a packet's number was lower than expected",
                 |stats| stats.sequence_too_low,
+            ),
+            (
+                "impossible_times",
+                "Packets that arrived before they were sent, by the clocks; no other metric has their times",
+                |stats| stats.impossible_times,
             ),
         ];
         let family = move |(name, help, of)| (self.family(Kind::Counter, name, help), of);
@@ -195,7 +207,7 @@ mod tests {
             20_000_000_000,
         ];
         for (n, time) in (0..).zip(times) {
-            meter.record(time, n, time);
+            meter.record(time, n, 0);
         }
         let stats = *meter.stats();
         let slots = times.map(|time| (slot(time), 1));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use allosaur_engine::time::Nanos;
+use allosaur_port::time::TimeSource;
 
 /// A clock that all threads share by copies; it never goes back.
 #[derive(Clone, Debug)]
@@ -43,5 +44,11 @@ impl Clock {
     #[inline]
     pub fn now_ns(&self) -> Nanos {
         self.clock.delta_as_nanos(self.start, self.clock.raw())
+    }
+}
+
+impl TimeSource for Clock {
+    fn now_ns(&self) -> u64 {
+        Clock::now_ns(self)
     }
 }

@@ -272,7 +272,7 @@ fn latency_is_that_of_the_group_as_it_is_now() {
     let terms = world.counters.receive.latency_terms(0);
     let mut meter = Meter::default();
     for (sequence, usec) in [(0, 8), (1, 12), (3, 1_034)] {
-        meter.record(0, sequence, usec * MICROSECOND);
+        meter.record(usec * MICROSECOND, sequence, 0);
         world.counters.receive.count_latency(0, usec * MICROSECOND);
     }
     let block = &world.counters.receive;

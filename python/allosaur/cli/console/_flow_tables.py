@@ -51,12 +51,15 @@ def latency(client: ASTFClient) -> Answer:
         ["RX pkts", *(str(one["stats"]["m_pkt_ok"]) for one in ports.values())],
     ]
     for name, key in (("Max latency", "max_usec"), ("Avg latency", "s_avg"), *_PERCENTILES):
-        values = [one["hist"].get(key) for one in ports.values()]
-        if any(value is not None for value in values):
+        values = [one["hist"].get(key) if one["hist"].get("cnt", 1) else None for one in ports.values()]
+        if any(key in one["hist"] for one in ports.values()):
             rows.append([name, *("-" if value is None else f"{value:g}" for value in values)])
     rows.append(["Jitter", *(str(one["stats"]["m_jitter"]) for one in ports.values())])
     errors = [sum(one["stats"].get(key, 0) for key in _LATENCY_ERRORS) for one in ports.values()]
     rows.append(["Errors", *map(str, errors)])
+    impossible = [one["stats"].get("impossible_times", 0) for one in ports.values()]
+    if any(impossible):
+        rows.append(["Impossible times", *map(str, impossible)])
     text = titled("Latency Statistics (usec)", ["Port ID:", *map(str, ports)], rows)
     return Answer(
         text if ports else _NO_LATENCY, {"latency": {str(port): one for port, one in ports.items()}}

@@ -173,8 +173,8 @@ def latency(client: STLClient) -> Answer:
         *(("Last max", "last_max"), ("Jitter", "jitter")),
     )
     for name, key in names:
-        values = [one["latency"].get(key) for one in measured.values()]
-        if any(value is not None for value in values):
+        values = [one["latency"].get(key) if _has_times(one) else None for one in measured.values()]
+        if any(key in one["latency"] for one in measured.values()):
             rows.append([name, *("-" if value is None else f"{value:g}" for value in values)])
     for name, key in (("Errors", "seq_too_low"),):
         rows.append(
@@ -183,6 +183,9 @@ def latency(client: STLClient) -> Answer:
                 *(str(one["err_cntrs"][key] + one["err_cntrs"]["seq_too_high"]) for one in measured.values()),
             ]
         )
+    impossible = [one["err_cntrs"].get("impossible_times", 0) for one in measured.values()]
+    if any(impossible):
+        rows.append(["Impossible times", *map(str, impossible)])
     text = titled("Latency Statistics (usec)", ["PG ID", *map(str, measured)], rows)
     fields = {str(pgid): one for pgid, one in measured.items()}
     return Answer(text if measured else _NO_LATENCY, {"latency": fields})
@@ -197,10 +200,16 @@ def latency_histogram(client: STLClient) -> Answer:
     rows = [[str(bucket), *(str(one.get(bucket, "")) for one in histograms)] for bucket in buckets]
     rows.append(["- Counters -", *("" for _ in measured)])
     errors = [one["err_cntrs"] for one in measured.values()]
-    rows += [[name, *(str(one[name]) for one in errors)] for name in sorted(errors[0] if errors else ())]
+    names = sorted({name for one in errors for name in one})
+    rows += [[name, *(str(one.get(name, 0)) for one in errors)] for name in names]
     text = titled("Latency Histogram", ["PG ID", *map(str, measured)], rows)
     fields = {str(pgid): one for pgid, one in measured.items()}
     return Answer(text if measured else _NO_LATENCY, {"latency": fields})
+
+
+def _has_times(one: Mapping[str, Any]) -> bool:
+    """Whether a packet was measured: without one, zeros stand for times that nobody knows."""
+    return bool(one["latency"].get("histogram") or one["latency"].get("total_max"))
 
 
 _NO_LATENCY = "No latency is measured: streams need flow_stats=STLFlowLatencyStats(...)."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _thresholds
+from allosaur.cli import _impossible_times, _thresholds
 from allosaur.cli._cut_short import UNTIL_THEN, CutShort
 from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
@@ -161,6 +161,8 @@ def drive(
     warnings = [str(warning) for warning in client.get_warnings()]
     if sampler.counters.missed_flows:
         warnings += steal.told()
+    impossible = ((f"echo of port {port}", one["impossible_times"]) for port, one in latency.items())
+    warnings += _impossible_times.told(impossible)
     return FlowOutcome(
         plan,
         watched.elapsed_s,
@@ -218,6 +220,12 @@ def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
         found[port] = {
             "sent": int(counted.get("m_tx_pkt_ok", 0)),
             "received": int(counted.get("m_pkt_ok", 0)),
+            "impossible_times": int(counted.get("impossible_times", 0)),
+        }
+        if not times.get("cnt", found[port]["received"]):
+            # Without a message that was measured, zeros stand for times that nobody knows.
+            continue
+        found[port] |= {
             "min_us": float(times.get("min_usec", 0)),
             "average_us": float(times.get("s_avg", 0)),
             "max_us": float(times.get("max_usec", 0)),

@@ -89,7 +89,7 @@ def latency(found: Mapping[int, Mapping[str, Any]]) -> str:
             f"port {port}",
             _format.count(one["sent"]),
             _format.count(one["received"]),
-            *(_format.seconds(one[name] * 1e-6) if name in one else "" for name in _TIMES.values()),
+            *(_format.seconds(one[name] * 1e-6) if name in one else "-" for name in _TIMES.values()),
         ]
         for port, one in sorted(found.items())
     ]

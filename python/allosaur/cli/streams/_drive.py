@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from allosaur.cli import _impossible_times
 from allosaur.cli._cut_short import CutShort
 from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
@@ -163,6 +164,8 @@ def drive(
     if total(sampler.counters.values()).missed_packets:
         hints += steal.told()
     warnings = [str(warning) for warning in client.get_warnings()]
+    impossible = ((one.name, one.impossible_times or 0) for one in reader.streams)
+    warnings += _impossible_times.told(impossible)
     return Outcome(
         plan,
         watched.elapsed_s,

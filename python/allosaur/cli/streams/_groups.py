@@ -305,6 +305,7 @@ def _row_counters(row: Row, counted: Mapping[str, Any], measured: Mapping[str, A
         duplicate_packets=duplicates,
         missed_packets=None if missed is None else int(missed.get(row.port, 0)),
         out_of_order_packets=int(errors["out_of_order"]) if "out_of_order" in errors else None,
+        impossible_times=int(errors.get("impossible_times", 0)) if errors else None,
         latency=_latency((measured or {}).get("latency") or {}),
     )
 

@@ -97,10 +97,10 @@ _LATENCY_COLUMNS: tuple[Column[Latency], ...] = (
 
 
 def _errors(one: Latency) -> int:
-    """Numbers out of sequence, as TRex's table counts them; of echo requests, all errors."""
+    """Numbers out of sequence, as TRex's table counts them, and impossible times; of echo requests, all errors."""
     of_streams = ("seq_too_low", "seq_too_high")
     if of_streams[0] in one.errors:
-        return sum(one.errors[name] for name in of_streams)
+        return sum(one.errors[name] for name in of_streams) + one.errors.get("impossible_times", 0)
     return sum(one.errors.values())
 
 

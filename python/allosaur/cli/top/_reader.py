@@ -30,6 +30,7 @@ ALL_PROFILES = "all profiles"
 _ECHO_ERRORS = (
     *("m_unsup_prot", "m_no_magic", "m_no_id", "m_seq_error", "m_length_error"),
     *("m_no_ipv4_option", "m_tx_pkt_err", "m_l3_cs_err", "m_l4_cs_err"),
+    "impossible_times",
 )
 _NOTES_KEPT = 500
 _HEARD_WITHIN_S = 2.0
@@ -195,7 +196,9 @@ def _of_groups(stats: Mapping[Any, Any]) -> Iterator[Latency]:
             name=f"pg {number}",
             sent=int(group.get("tx_pkts", {}).get("total", 0)),
             received=int(group.get("rx_pkts", {}).get("total", 0)),
-            times_usec={
+            times_usec={}
+            if not times.get("histogram") and not times.get("total_max")
+            else {
                 "min": times.get("total_min"),
                 "average": times.get("average"),
                 "max": times.get("total_max"),
@@ -217,7 +220,9 @@ def _of_ports(client: ASTFClient) -> Iterator[Latency]:
             name=f"port {number}",
             sent=int(counters.get("m_tx_pkt_ok", 0)),
             received=int(counters.get("m_pkt_ok", 0)),
-            times_usec={
+            times_usec={}
+            if not times.get("cnt", 1)
+            else {
                 "min": times.get("min_usec"),
                 "average": times.get("s_avg"),
                 "max": times.get("max_usec"),

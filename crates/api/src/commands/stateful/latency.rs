@@ -201,7 +201,8 @@ pub const COMMANDS: &[Command] = &[
                 `m_tx_pkt_err` (not sent in time), `m_pkt_ok`, `m_jitter` (microseconds, RFC 3550), \
                 `m_seq_error`, of which `dropped`, `out_of_order` and `duplicates` are told too, \
                 `m_no_magic` (no message of ours), `m_no_id` (of another run), `m_length_error`, \
-                `m_l3_cs_err`, `m_l4_cs_err`; the others are zero.",
+                `m_l3_cs_err`, `m_l4_cs_err`; the others are zero. `impossible_times` are messages that \
+                arrived before they were sent, by the clocks: their times are in no other number.",
         errors: &[],
         example: Example {
             params: "{}",

@@ -360,7 +360,7 @@ fn readout(port: &EchoReadout) -> Value {
             "m_length_error": counters.length, "m_l3_cs_err": counters.network_checksum,
             "m_l4_cs_err": counters.transport_checksum,
             "dropped": latency.dropped, "out_of_order": latency.out_of_order,
-            "duplicates": latency.duplicates,
+            "duplicates": latency.duplicates, "impossible_times": latency.impossible_times,
             // ARP and neighbor discovery are the ports', and only echo messages come here.
             "tx_arp": 0, "ipv6_n_solic": 0, "ignore_bytes": 0, "m_unsup_prot": 0,
             "m_no_ipv4_option": 0, "m_rx_check": 0,

@@ -283,6 +283,7 @@ impl Active {
                 ("dup", stats.duplicates),
                 ("sth", stats.sequence_too_high),
                 ("stl", stats.sequence_too_low),
+                ("imp", stats.impossible_times),
             ]
             .into_iter(),
         );

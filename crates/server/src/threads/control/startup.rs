@@ -1,10 +1,14 @@
 //! From settings to a control thread with its ports and the other threads.
 
+use std::sync::Arc;
+
 use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_netdev::inventory::Machine;
-use allosaur_port::PortError;
 use allosaur_port::buffers::Buffers;
+use allosaur_port::description::PortDescription;
 use allosaur_port::open::{self, AnyPort};
+use allosaur_port::time::TimeSource;
+use allosaur_port::{PortError, QueueCounts};
 
 use super::netdevs::Netdevs;
 use super::startup_info::{control_config, flow_configs, seed, take_source_macs};
@@ -36,7 +40,7 @@ impl ControlThread {
         let layout = plan(settings, &machine_of(settings))?;
         tell(&layout, settings.pin);
         let queues = layout.queues(descriptions.len());
-        let mut ports = open::open_each(&descriptions, &queues)?;
+        let mut ports = opened(&descriptions, &queues, &clock)?;
         let has_flows = settings.modes.has(PortMode::Stateful);
         let counters = counters(ports.len(), &layout, has_flows);
         let sharing = FlowSharing::of_all(&ports, &layout);
@@ -118,6 +122,20 @@ impl ControlThread {
             }
         }
     }
+}
+
+/// The ports, which tell by the server's clock when frames arrived.
+fn opened(
+    descriptions: &[PortDescription],
+    queues: &[QueueCounts],
+    clock: &Clock,
+) -> Result<Vec<AnyPort>, PortError> {
+    let mut ports = open::open_each(descriptions, queues)?;
+    let clock: Arc<dyn TimeSource> = Arc::new(clock.clone());
+    for queue in ports.iter_mut().flat_map(|port| &mut port.rx) {
+        queue.set_clock(&clock);
+    }
+    Ok(ports)
 }
 
 /// Who shall be emulated.

@@ -69,9 +69,9 @@ impl Meters {
         }
         *known = terms;
         self.awake.note(now);
-        let latency_ns = now.saturating_sub(trailer.sent_ns);
-        meter.record(now, trailer.sequence, latency_ns);
-        self.block.count_latency(trailer.group, latency_ns);
+        if let Some(latency_ns) = meter.record(now, trailer.sequence, trailer.sent_ns) {
+            self.block.count_latency(trailer.group, latency_ns);
+        }
         self.changed |= 1 << trailer.group;
         Some(group)
     }
@@ -153,6 +153,23 @@ mod tests {
                 (packets.into(), Some(packets.into()))
             );
         }
+    }
+
+    #[test]
+    fn a_frame_from_the_future_is_counted_and_is_no_time_of_zero() {
+        let (counters, mut meters) = meters();
+        let terms = LatencyTerms { version: 1, run: 9 };
+        counters.receive.expect_latency(3, terms);
+        for (sequence, sent_ns) in [(0, 1_001), (1, 700)] {
+            let measured = meters.measure_at(1_000, &frame(3, 9, sequence, sent_ns));
+            assert_eq!(measured, Group::latency(3), "it belongs to its group");
+        }
+        meters.publish();
+        let stats = counters.latency(3, 1).expect("it is published");
+        let times = counters.latency_times(3, 1, &stats).expect("it is");
+        assert_eq!((stats.packets, stats.impossible_times), (1, 1));
+        assert_eq!((stats.min_ns, times.times()), (300, &[(300, 1)][..]));
+        assert_eq!((stats.dropped, counters.latency_errors().old_flow), (0, 0));
     }
 
     #[test]
