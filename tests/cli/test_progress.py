@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 
+import pytest
 from allosaur.cli._options import FOREVER
 from allosaur.cli.streams import _progress
 from allosaur.cli.streams._drive import Moment, Plan
@@ -20,6 +22,15 @@ def moment(elapsed_s: float, duration_s: float = 10.0) -> Moment:
     return Moment(plan, elapsed_s, ports, {0: busy, 1: busy}, [1.0, 5e6, 297e6] * 40, lost)
 
 
+NUMBER = r"\d[\d.,]*(?: [kMGT]?(?:pps|bps|s)\b)?"
+
+
+def drawn(shown: Moment, width: int) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(_progress.live_view("a profile with a long name.py", shown))
+    return stream.getvalue()
+
+
 def test_the_live_table_fits_80_columns() -> None:
     stream = io.StringIO()
     Console(file=stream, width=80).print(
@@ -30,6 +41,16 @@ def test_the_live_table_fits_80_columns() -> None:
     text = "\n".join(lines)
     for shown in ("3.2 of 10 s", "149 Mpps", "100 Gbps", "987,654,321,000", "123,456,789", "1,234,567", "█"):
         assert shown in text, shown
+
+
+@pytest.mark.parametrize("width", range(12, 100))
+def test_a_number_of_the_live_table_is_whole_or_not_there(width: int) -> None:
+    given = moment(3.25)
+    known = set(re.findall(NUMBER, drawn(given, 400)))
+    text = drawn(given, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert set(re.findall(NUMBER, text)) <= known
+    assert "3.2 of 10 s" in text or width < 24
 
 
 def test_plain_lines_come_every_two_seconds() -> None:

@@ -109,6 +109,19 @@ def test_an_interval_that_the_traffic_filled_in_part_is_no_rate() -> None:
     assert [point.tx_pps for point in sampler.rates(0, 3.8)] == [100, 100]
 
 
+def test_an_interval_whose_traffic_ended_before_that_was_noticed_is_no_rate() -> None:
+    clock = Clock()
+    readings = iter([0, 100, 200, 300, 340, 340])
+    sampler = Sampler(lambda: {0: PortCounters(tx_packets=next(readings))}, clock)
+    for _ in range(5):
+        clock.now += 0.25
+        sampler.sample()
+    # It ended after 0.85 s, and that was noticed 0.2 s later: then it still seemed to run.
+    assert [point.tx_pps for point in sampler.rates(0, 1.05)] == [400, 400, 400]
+    # A fall that lies longer back is one.
+    assert [point.tx_pps for point in sampler.rates(0, 1.6)] == [400, 400, 400, 160, 0]
+
+
 def test_a_burst_at_the_start_is_shown() -> None:
     clock = Clock()
     readings = iter([0, 500, 500, 500])

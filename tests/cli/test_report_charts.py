@@ -174,6 +174,8 @@ def test_the_first_and_the_last_interval_are_not_drawn() -> None:
     assert [one.time_s for one in _over_time.whole(series, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
     assert _over_time.whole([], 2.0) == []
     assert _over_time.whole([PortRates(0.2)], 0.2) == []
+    uneven = [PortRates(time_s) for time_s in (0.1, 0.2, 0.3, 1.1, 1.9)]
+    assert [one.time_s for one in _over_time.whole(uneven, 2.0)] == [0.2, 0.3, 1.1], "each has its own width"
     flows = [FlowRates(one.time_s) for one in series]
     assert [one.time_s for one in _flow_report.whole(flows, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 

@@ -361,6 +361,18 @@ def test_headline_numbers_of_streams(tmp_path: Path) -> None:
     assert found["Rate sent, average"].startswith("200 pps")
 
 
+def test_the_caption_of_a_chart_has_the_rate_of_the_headline(tmp_path: Path) -> None:
+    # Of the intervals that are drawn, the average is 201 kpps.
+    uneven = {0: [PortRates(0.25 * (1 + i), 201_000.0) for i in range(8)], 1: [PortRates(2.0)]}
+    counters = {0: PortCounters(tx_packets=398_000), 1: PortCounters(rx_packets=398_000)}
+    sent = [Direction(0, 398_000, 398_000, {1: 398_000}, 0)]
+    given = report(directions=sent, counters=counters, rates=uneven, duration_s=2.0)
+    page = page_of(tmp_path, given)
+    assert headlines(page)["Rate sent, average"].startswith("199 kpps")
+    said = page.root.all(id="rate-0-text")[0].text()
+    assert "199 kpps were sent on average" in said
+
+
 def test_packets_of_others_are_told_apart(tmp_path: Path) -> None:
     page = page_of(tmp_path, report(other_packets={0: 0, 1: 240}))
     assert "packets of others" in page.source

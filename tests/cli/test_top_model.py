@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -193,11 +194,71 @@ def test_cells_keep_their_width_whatever_they_show() -> None:
     assert [text_of(line) for line in (header, short, long)] == ["name     n", "ab       7", "abcde…   7"]
 
 
+FLOWS_OF_ALL = snapshot().flows
+assert FLOWS_OF_ALL is not None
+FULL = {
+    "tx_pps": 1.488e8,
+    "tx_bps": 9.99e10,
+    "rx_pps": 9.995e5,
+    "rx_bps": 1.001e12,
+    "tx_util": 100.0,
+    "opackets": 10**13 + 1,
+    "ipackets": 10**13,
+    "obytes": 10**16,
+    "ibytes": 10**16 + 1,
+    "ierrors": 596_123,
+    "oerrors": 7,
+    "missed_packets": 12_345_678,
+    "queue_full": 596_123,
+    "rx_lost_packets": 99_999,
+    "cpu_util": 100.0,
+}
+NUMBER = r"\d[\d.,]*(?: [kMGT]\b)?"
+
+
+@pytest.mark.parametrize("view", [view for view in View if view is not View.KEYS])
+@pytest.mark.parametrize("width", [80, 81, 89, 100, 133])
+def test_a_number_is_shown_whole_or_not_at_all(view: View, width: int) -> None:
+    full = snapshot(
+        ports=tuple(replace(port(number), counters=FULL) for number in range(3)),
+        groups=(Group(4_294_967_295, 10**15, 10**15 - 7, 10**17, 10**17, 1.48e8, 1e8, 9e10, 8e10, 10**9),),
+        latency=(replace(snapshot().latency[0], name="pg 4294967295", sent=10**12, received=10**9 + 1),),
+        flows=replace(FLOWS_OF_ALL, client={"m_active_flows": 10**16, "tcps_drops": 123_456_789_012}),
+        totals={**snapshot().totals, **FULL},
+    )
+    for shown in (full, snapshot()):
+        made = state(shown, view=view)
+        known = set(re.findall(NUMBER, screen(made, 500, 60)))
+        found = set(re.findall(NUMBER, screen(made, width, 24)))
+        # How many lines are shown is another number on another screen.
+        assert {one for one in found if len(one) > 2} <= known
+
+
+def test_the_queue_that_was_full_is_told_at_80_columns() -> None:
+    totals = {**snapshot().totals, "queue_full": 596_123, "missed_packets": 99_999}
+    text = screen(state(snapshot(totals=totals)))
+    assert re.search(r"queue full 596 k$", text, re.MULTILINE), text
+    assert re.search(r"missed 99999$", text, re.MULTILINE), text
+
+
+def test_a_number_that_has_no_room_in_its_column_is_not_shown() -> None:
+    _, row = table([Column[int]("n", 4, str), Column[int]("m", 5, str)], [123456], 20)
+    assert text_of(row).split() == ["…", "…"]
+    line = (Cell("queue full "), Cell("596 k"))
+    assert [text_of(cut(line, width)) for width in (16, 15, 14, 5)] == [
+        "queue full 596 k",
+        "queue full …",
+        "queue full …",
+        "queu…",
+    ]
+
+
 def test_lines_are_cut_and_spread() -> None:
     line = (Cell("abc"), Cell("def", Look.BAD))
-    assert cut(line, 4) == (Cell("abc"), Cell("d", Look.BAD))
+    assert cut(line, 4) == (Cell("abc"), Cell("…", Look.DIM))
+    assert cut(line, 6) == line
     assert text_of(spread(line, (Cell("right"),), 20)) == "abcdef         right"
-    assert text_of(spread(line, (Cell("right"),), 9)) == "abc right"
+    assert text_of(spread(line, (Cell("right"),), 9)) == "ab… right"
 
 
 def test_counters_of_flows_get_rates_that_survive_a_clear_and_a_restart() -> None:

@@ -7,6 +7,7 @@ wants colour (the variable NO_COLOR says that it does not).
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ _GAP = 2
 """Columns of a table are so far apart."""
 _TEXT_MIN = 16
 """A column of texts has so much room at least, if it needs it."""
+_NUMBER = re.compile(r"[-+<]?\d[\w.,:%]*(?: \S+)?")
+"""A number, and the unit behind it."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -42,6 +45,22 @@ def seconds(value: float) -> str:
         if abs(value) >= factor * 0.9995:
             return f"{_three_digits(value / factor)} {unit}"
     return f"{_three_digits(value * 1e9)} ns" if value else "0 s"
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that is no wider than this: what is missing is marked, and no number is shown in part."""
+    if len(text) <= width:
+        return text
+    return f"{text[: cut_place(text, width)].rstrip()}…"[: max(width, 0)]
+
+
+def cut_place(text: str, width: int) -> int:
+    """Return how much of a text that is too wide stands before the mark: no number is shown in part."""
+    place = max(width - 1, 0)
+    for number in _NUMBER.finditer(text):
+        if number.start() < place < number.end():
+            return number.start()
+    return place
 
 
 def table(
@@ -117,7 +136,10 @@ def _block(lines: Sequence[Sequence[str]], columns: Sequence[int], left: Collect
         drawn.add_column(
             Text(lines[0][column]),
             justify=justify,  # type: ignore[arg-type]
-            no_wrap=column not in left,
+            # What has no room at all is for the terminal to wrap: a number that is cut is another number.
+            no_wrap=bool(column) and column not in left,
+            overflow="fold",
+            min_width=None if not column or column in left else max(len(line[column]) for line in lines),
         )
     for line in lines[1:]:
         drawn.add_row(*(Text(line[column]) for column in columns))

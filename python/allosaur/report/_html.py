@@ -145,7 +145,7 @@ def _pair(port: int, sender: PortCounters, receiver: PortCounters | None) -> Dir
 def _duration_s(report: Report) -> float:
     if report.duration_s is not None:
         return report.duration_s
-    return max((series[-1].time_s for series in report.rates.values() if series), default=0.0)
+    return _over_time.last_s(report.rates)
 
 
 def _directions_table(report: Report, directions: Sequence[Direction]) -> str:

@@ -48,11 +48,19 @@ def whole(series: Sequence[PortRates], duration_s: float | None) -> list[PortRat
     The first one begins a little after the traffic, and the last ends after it: their rates would look as if
     the load had begun or ended with a step.
     """
-    inside = list(series)
-    if duration_s is not None and len(inside) > 1:
-        step_s = inside[1].time_s - inside[0].time_s
-        inside = [one for one in inside if one.time_s <= duration_s - END_SHARE * step_s]
+    inside = []
+    earlier_s = 0.0
+    for one in series:
+        # A busy machine reads at other times than at others: each interval has a width of its own.
+        if duration_s is None or one.time_s <= duration_s - END_SHARE * (one.time_s - earlier_s):
+            inside.append(one)
+        earlier_s = one.time_s
     return inside[1:]
+
+
+def last_s(rates: Mapping[int, Sequence[PortRates]]) -> float:
+    """Return when the last interval ends."""
+    return max((series[-1].time_s for series in rates.values() if series), default=0.0)
 
 
 def lost_so_far(sent: Sequence[int], received: Sequence[int]) -> list[int]:
@@ -73,7 +81,9 @@ def _rate_chart(one: Direction, rates: Mapping[int, Sequence[PortRates]], durati
     if receivers:
         title += f" to port {' and '.join(map(str, receivers))}"
         lines.append(Line("received", received, 1, 1))
-    average = sum(value for _, value in sent) / len(sent) if sent else 0.0
+    # As the headline has it: of points that are whole intervals, the average is another one.
+    end_s = duration_s if duration_s is not None else last_s(rates)
+    average = one.sent_packets / end_s if end_s else 0.0
     sentence = f"{short(average, 'pps')} were sent on average"
     if one.lost_packets is not None:
         lost = one.lost_packets

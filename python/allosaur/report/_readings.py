@@ -12,6 +12,11 @@ from typing import Generic, TypeVar
 SAMPLES_MAX = 4000
 """Samples kept. Beyond it every second one is dropped, so that a run of days fits in memory."""
 
+_NOTICED_S = 0.3
+"""So much later may it be noticed that the traffic has ended by itself, on a machine that is not stuck."""
+_FALL = 0.98
+"""A rate that is lower than this share of the one before has fallen."""
+
 RATE_INTERVAL_MIN_S = 0.1
 """The shortest time over which a rate is shown."""
 
@@ -95,11 +100,17 @@ def _whole(
 ) -> list[tuple[Sample[Counters], Sample[Counters]]]:
     """Return the bins without those at both ends that the traffic filled only in part.
 
-    Nobody knows to the millisecond when it began, and it ended within a bin: these bins are partial when
-    they are lower than their neighbor. A burst at the beginning is higher, and stays.
+    Nobody knows to the millisecond when it began, and it ended within a bin, most often before that was
+    noticed: these bins are partial when they are lower than their neighbor. A burst at the beginning is
+    higher, and stays.
     """
+
+    def has_ended_in(place: int) -> bool:
+        time_s, rate, before = bins[place][1].time_s, rates[place], rates[place - 1]
+        return (time_s > end_s and rate < before) or (time_s > end_s - _NOTICED_S and rate < _FALL * before)
+
     first, last = 0, len(bins)
-    while last - first > 1 and bins[last - 1][1].time_s > end_s and rates[last - 1] < rates[last - 2]:
+    while last - first > 1 and has_ended_in(last - 1):
         last -= 1
     if last - first > 1 and rates[first] < rates[first + 1]:
         first += 1

@@ -159,12 +159,7 @@ impl Meter {
     /// Takes note of packet `sequence` of the run, which was sent at `sent_ns` and arrived at
     /// `arrived_ns`. Returns its time on the way; none is below zero, so one that would be is counted
     /// apart, and is no time.
-    pub fn record(
-        &mut self,
-        arrived_ns: Nanos,
-        sequence: u32,
-        sent_ns: Nanos,
-    ) -> Option<Nanos> {
+    pub fn record(&mut self, arrived_ns: Nanos, sequence: u32, sent_ns: Nanos) -> Option<Nanos> {
         self.note_order(sequence);
         let Some(latency_ns) = arrived_ns.checked_sub(sent_ns) else {
             self.stats.impossible_times += 1;

@@ -206,12 +206,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_is_found_out() {
-        for step in [
-            -3_600_000_000_000,
-            -5_000_000,
-            5_000_000,
-            3_600_000_000_000,
-        ] {
+        for step in [-3_600_000_000_000, -5_000_000, 5_000_000, 3_600_000_000_000] {
             let mut arrivals = Arrivals::default();
             look(&mut arrivals, NOW, CALENDAR);
             arrivals.note_empty(NOW + 500);

@@ -212,7 +212,7 @@ def read_groups(client: ASTFClient, profile_id: str) -> dict[str, FlowCounters]:
 
 def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
     """Read what was measured of latency, by port, in microseconds; with percentiles if the server tells."""
-    found = {}
+    found: dict[int, dict[str, Any]] = {}
     for port, one in client.get_latency_stats().items():
         times, counted = one.get("hist", {}), one.get("stats", {})
         if not counted.get("m_tx_pkt_ok") and not counted.get("m_pkt_ok"):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from allosaur.cli import _format
+from allosaur.cli._fitted import FittedLine, FittedTable
 from allosaur.cli._live import SPARKLINE_WIDTH, Progress, suited
 from allosaur.cli._options import FOREVER
 from allosaur.cli.flows import _hints
@@ -13,8 +14,9 @@ from allosaur.cli.flows._drive import FlowMoment
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
+_VALUE_WIDTH = 16
+"""So that the columns stand still while their numbers grow."""
 _ERRORS_SHOWN = 4
 """Lines of errors that a live table has room for; it says how many more there are."""
 
@@ -47,7 +49,6 @@ class _Lines:
 def live_view(title: str, moment: FlowMoment) -> RenderableType:
     """Return the table of one moment, the error counters under it, and the sparkline of connections."""
     from rich.console import Group
-    from rich.text import Text
 
     bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
     now = moment.history[-1] if moment.history else 0.0
@@ -56,10 +57,10 @@ def live_view(title: str, moment: FlowMoment) -> RenderableType:
     if len(errors) > _ERRORS_SHOWN:
         lines.append(f"and {len(errors) - _ERRORS_SHOWN} more lines of errors")
     return Group(
-        Text(f"{title}  {clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
+        FittedLine(title, f"  {clock(moment)}  (Ctrl-C stops)"),
         _table(moment),
-        *(Text(line, style="bold red", no_wrap=True, overflow="ellipsis") for line in lines),
-        Text(f"connected  {bars}  {_format.rate(now, 'flows/s')}", no_wrap=True, overflow="crop"),
+        *(FittedLine(line, style="bold red") for line in lines),
+        FittedLine(f"connected  {bars}", f"  {_format.rate(now, 'flows/s')}"),
     )
 
 
@@ -83,24 +84,19 @@ def clock(moment: FlowMoment) -> str:
     return f"{moment.elapsed_s:.1f} of {moment.plan.duration_s:g} s"
 
 
-def _table(moment: FlowMoment) -> Table:
-    from rich import box
-    from rich.table import Table
-
+def _table(moment: FlowMoment) -> FittedTable:
     rates, counters = moment.rates, moment.counters
     sides = (rates.client, rates.server)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("")
-    for name in ("clients", "servers"):
-        table.add_column(name, justify="right", no_wrap=True, min_width=16)
-    table.add_row("offered", _format.rate(rates.offered_fps, "flows/s"), "")
-    table.add_row("connected", *(_format.rate(side.connected_fps, "flows/s") for side in sides))
+    table = FittedTable(["", *(f"{name:>{_VALUE_WIDTH}}" for name in ("clients", "servers"))])
+    table.add("offered", _format.rate(rates.offered_fps, "flows/s"), "")
+    table.add("connected", *(_format.rate(side.connected_fps, "flows/s") for side in sides))
     missed = _format.count(counters.missed_flows)
-    table.add_row("missed flows", missed, "", style="bold red" if counters.missed_flows else "")
+    style = "bold red" if counters.missed_flows else ""
+    table.add(("missed flows", style), (missed, style), "")
     both = (counters.client, counters.server)
-    table.add_row("active flows", *(_format.count(side.active_flows) for side in both))
-    table.add_row("established", *(_format.count(side.established_flows) for side in both))
-    table.add_row("data sent", *(_format.rate(side.tx_data_bps, "bps") for side in sides))
-    table.add_row("data received", *(_format.rate(side.rx_data_bps, "bps") for side in sides))
-    table.add_row("packets sent", *(_format.rate(side.tx_pps, "pps") for side in sides))
+    table.add("active flows", *(_format.count(side.active_flows) for side in both))
+    table.add("established", *(_format.count(side.established_flows) for side in both))
+    table.add("data sent", *(_format.rate(side.tx_data_bps, "bps") for side in sides))
+    table.add("data received", *(_format.rate(side.rx_data_bps, "bps") for side in sides))
+    table.add("packets sent", *(_format.rate(side.tx_pps, "pps") for side in sides))
     return table

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from allosaur.cli import _format
+from allosaur.cli._fitted import FittedLine
 from allosaur.cli._live import Progress, suited
 from allosaur.cli.ndr._bench import Scale
 from allosaur.search import Journal, SearchPlan, Trial, relevant_bounds, time_left_s
@@ -126,12 +127,11 @@ def _line(moment: SearchMoment) -> str:
 
 def _view(moment: SearchMoment) -> RenderableType:
     from rich.console import Group
-    from rich.text import Text
 
+    clock = f"  {moment.elapsed_s:.1f} s  {moment.left}  (Ctrl-C stops)"
     lines = [
-        f"{moment.title}  {moment.elapsed_s:.1f} s  {moment.left}  (Ctrl-C stops)",
         f"  {moment.doing}",
         *(f"  before: {text}" for text in [moment.last] if text),
         *(f"  {text}" for text in moment.bounds),
     ]
-    return Group(*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines))
+    return Group(FittedLine(moment.title, clock), *map(FittedLine, lines))

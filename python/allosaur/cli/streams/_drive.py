@@ -17,6 +17,7 @@ from allosaur.cli._steal import StealTime
 from allosaur.cli.streams import _loss_hints
 from allosaur.cli.streams._directions import directions, other_packets, pair_of
 from allosaur.cli.streams._groups import Grouping, stream_counters
+from allosaur.cli.streams._live_loss import LiveLoss
 from allosaur.report import PortCounters, PortRates, Sampler, StreamCounters, total
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Moment:
     history: list[float] = field(default_factory=list)
     """Packets sent per second by all ports, one value a sample."""
     lost: Mapping[int, int | None] = field(default_factory=dict)
-    """By sending port: packets that were sent until the sample before, and are not there now."""
+    """By sending port: packets that are lost, and not only under way; see `LiveLoss`."""
 
 
 def watched_ports(sending: Sequence[int], port_count: int) -> list[int]:
@@ -235,7 +236,7 @@ def _watch(
     history: list[float] = []
     has_ended = False
     next_sample_s = SAMPLE_INTERVAL_S
-    losses = _LiveLosses(plan, reader)
+    losses: dict[int, LiveLoss] = {}
     while not interrupt:
         cut.check()
         now_s = sampler.elapsed_s()
@@ -244,7 +245,9 @@ def _watch(
             next_sample_s += interval_s * (1 + max(now_s - next_sample_s, 0) // interval_s)
             counters = sampler.sample().counters
             history.append(sum(rates.tx_pps for rates in sampler.recent(SAMPLE_INTERVAL_S).values()))
-            show(Moment(plan, now_s, counters, sampler.recent(), history, losses.take(counters)))
+            found = directions(reader.grouping, plan.ports, counters, reader.streams)
+            lost = {one.port: losses.setdefault(one.port, LiveLoss()).take(now_s, one) for one in found}
+            show(Moment(plan, now_s, counters, sampler.recent(), history, lost))
         if not client.is_traffic_active(ports=list(plan.ports)):
             has_ended = True
             break
@@ -260,25 +263,6 @@ def _watch(
         # Who is interrupted stops it from here: no request was under way then.
         start_took_s = watched.start_took_s if has_ended else 0.0
         watched.elapsed_s = ran_s(plan.duration_s, watched.elapsed_s, start_took_s)
-
-
-class _LiveLosses:
-    """What is lost while packets are under way: what was sent until the last sample and is not there now."""
-
-    def __init__(self, plan: Plan, reader: _Reader) -> None:
-        self._plan = plan
-        self._reader = reader
-        self._sent_before: dict[int, int] = {}
-
-    def take(self, counters: Mapping[int, PortCounters]) -> dict[int, int | None]:
-        """Return the losses by sending port, now that the counters were read."""
-        found = directions(self._reader.grouping, self._plan.ports, counters, self._reader.streams)
-        losses: dict[int, int | None] = {}
-        for one in found:
-            under_way = one.sent_packets - self._sent_before.get(one.port, 0)
-            losses[one.port] = None if one.lost_packets is None else max(one.lost_packets - under_way, 0)
-        self._sent_before = {one.port: one.sent_packets for one in found}
-        return losses
 
 
 def _settle(sampler: Sampler, reader: _Reader, elapsed_s: float) -> bool:

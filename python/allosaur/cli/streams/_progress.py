@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
 from allosaur.cli import _format
+from allosaur.cli._fitted import Cell, FittedLine, FittedTable
 from allosaur.cli._live import SPARKLINE_WIDTH, Progress, suited
 from allosaur.cli._options import FOREVER
 from allosaur.cli.streams._drive import Moment
@@ -13,7 +14,6 @@ from allosaur.report import PortCounters, PortRates, total
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
 
 def progress(title: str, stream: TextIO | None = None) -> Progress[Moment]:
@@ -41,41 +41,32 @@ def live_view(title: str, moment: Moment) -> RenderableType:
 
     What sums up stands first: of many ports the last ones may find no room on the terminal.
     """
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
-    table.add_column("port")
-    for name in ("sending", "", "receiving", "sent", "lost", "missed"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("port", "sending", "", "receiving", "sent", "lost", "missed")
+    table = FittedTable(names, ranks=(0, 1, 6, 2, 5, 3, 4))
     if len(moment.counters) > 1:
-        table.add_row(
-            "all", *_cells(_total(moment), total(moment.counters.values()), _sum(moment.lost.values()))
-        )
+        table.add("all", *_cells(_total(moment), total(moment.counters.values()), _sum(moment.lost.values())))
     for port, counters in sorted(moment.counters.items()):
-        table.add_row(str(port), *_cells(moment.rates[port], counters, moment.lost.get(port)))
+        table.add(str(port), *_cells(moment.rates[port], counters, moment.lost.get(port)))
     bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
     now = moment.history[-1] if moment.history else 0.0
     return Group(
-        Text(f"{title}  {_clock(moment)}  (Ctrl-C stops)", no_wrap=True, overflow="ellipsis"),
-        Text(f"sent  {bars}  {_format.rate(now, 'pps')}", no_wrap=True, overflow="crop"),
+        FittedLine(title, f"  {_clock(moment)}  (Ctrl-C stops)"),
+        FittedLine(f"sent  {bars}", f"  {_format.rate(now, 'pps')}"),
         table,
     )
 
 
-def _cells(rates: PortRates, counters: PortCounters, lost: int | None) -> list[Text]:
-    from rich.text import Text
-
+def _cells(rates: PortRates, counters: PortCounters, lost: int | None) -> list[Cell]:
     missed = counters.missed_packets
     return [
-        Text(_format.rate(rates.tx_pps, "pps")),
-        Text(_format.rate(rates.tx_bps, "bps")),
-        Text(_format.rate(rates.rx_pps, "pps")),
-        Text(_format.count(counters.tx_packets)),
-        Text(_format.count(lost), style="bold red" if lost else ""),
-        Text(_format.count(missed), style="bold red" if missed else ""),
+        (_format.rate(rates.tx_pps, "pps"), ""),
+        (_format.rate(rates.tx_bps, "bps"), ""),
+        (_format.rate(rates.rx_pps, "pps"), ""),
+        (_format.count(counters.tx_packets), ""),
+        (_format.count(lost), "bold red" if lost else ""),
+        (_format.count(missed), "bold red" if missed else ""),
     ]
 
 

@@ -9,6 +9,7 @@ from allosaur.cli.top._state import State
 from allosaur.cli.top._table import Cell, Column, Line, Look, table
 
 _ABSOLUTE = ("m_active_flows", "m_est_flows", "m_avg_size", "m_tx_ratio", "m_traffic_duration")
+_VALUE_WIDTH = 14
 _FIRST = 9
 """So many are above the first bar of TRex's table."""
 _RATES = "_r"
@@ -42,7 +43,7 @@ def _names(found: Flows) -> list[str]:
 def _columns(state: State, found: Flows) -> list[Column[str]]:
     def value(side: str, name: str) -> Cell:
         counted = (found.client if side == "client" else found.server).get(name, 0)
-        text = _numbers.rate(counted) if name.endswith(_RATES) else _exact(counted)
+        text = _numbers.rate(counted) if name.endswith(_RATES) else _numbers.exact(counted, _VALUE_WIDTH)
         return Cell(text, Look.BAD if name in found.errors and counted else Look.PLAIN)
 
     def growth(side: str, name: str) -> str:
@@ -54,16 +55,12 @@ def _columns(state: State, found: Flows) -> list[Column[str]]:
 
     return [
         Column("  counter", 26, name_of, is_text=True),
-        Column("client", 14, lambda name: value("client", name)),
+        Column("client", _VALUE_WIDTH, lambda name: value("client", name)),
         Column("client /s", 9, lambda name: growth("client", name), rank=1),
-        Column("server", 14, lambda name: value("server", name)),
+        Column("server", _VALUE_WIDTH, lambda name: value("server", name)),
         Column("server /s", 9, lambda name: growth("server", name), rank=1),
         Column("what is wrong", 60, lambda name: found.errors.get(name, ""), is_text=True, rank=2),
     ]
-
-
-def _exact(value: float) -> str:
-    return f"{value:.2f}" if isinstance(value, float) and not value.is_integer() else str(int(value))
 
 
 def _running(run: Run) -> str:

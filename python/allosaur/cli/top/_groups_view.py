@@ -41,7 +41,7 @@ def _group_columns(state: State) -> list[Column[Group]]:
         )
 
     return [
-        Column("pg id", 6, lambda one: str(one.number)),
+        Column("pg id", 10, lambda one: str(one.number)),
         Column("tx pps", 7, lambda one: _numbers.rate(one.tx_pps)),
         Column("tx bps", 7, lambda one: _numbers.rate(one.tx_bps)),
         Column("rx pps", 7, lambda one: _numbers.rate(one.rx_pps)),
@@ -85,8 +85,8 @@ def _time(title: str, name: str, rank: int) -> Column[Latency]:
 
 
 _LATENCY_COLUMNS: tuple[Column[Latency], ...] = (
-    Column("of", 8, lambda one: one.name, is_text=True),
-    Column("rx pkts", 9, lambda one: _numbers.count(one.received)),
+    Column("of", 13, lambda one: one.name, is_text=True),
+    Column("rx pkts", 9, lambda one: _numbers.count(one.received, 9)),
     *(_time(*one) for one in _LATENCY_TIMES),
     Column("errors", 6, lambda one: _numbers.problems(_errors(one))),
     Column("tx pkts", 10, lambda one: _numbers.count(one.sent), rank=3),
@@ -97,7 +97,7 @@ _LATENCY_COLUMNS: tuple[Column[Latency], ...] = (
 
 
 def _errors(one: Latency) -> int:
-    """Numbers out of sequence, as TRex's table counts them, and impossible times; of echo requests, all errors."""
+    """Numbers out of sequence, as in TRex's table, and impossible times; of echo requests, all errors."""
     of_streams = ("seq_too_low", "seq_too_high")
     if of_streams[0] in one.errors:
         return sum(one.errors[name] for name in of_streams) + one.errors.get("impossible_times", 0)
@@ -120,7 +120,7 @@ def _histogram(one: Latency, width: int) -> Body:
         buckets.append(_Bucket(least, packets, packets + (buckets[-1].until if buckets else 0)))
     room = width - 42
     columns: list[Column[_Bucket]] = [
-        Column("from usec", 9, lambda bucket: str(bucket.least_usec)),
+        Column("from usec", 9, lambda bucket: _numbers.count(bucket.least_usec, 9)),
         Column("packets", 10, lambda bucket: _numbers.count(bucket.packets)),
         Column("%", 6, lambda bucket: f"{100 * bucket.packets / total:.2f}"),
         Column("sum %", 7, lambda bucket: f"{100 * bucket.until / total:.2f}"),

@@ -41,8 +41,8 @@ def _pools(snapshot: Snapshot, width: int) -> Body:
     columns: list[Column[Pool]] = [
         Column("socket", 14, lambda one: one.socket, is_text=True),
         Column("size", 6, lambda one: one.size),
-        Column("total", 10, lambda one: str(one.total)),
-        Column("used", 10, lambda one: str(one.used)),
+        Column("total", 10, lambda one: _numbers.count(one.total)),
+        Column("used", 10, lambda one: _numbers.count(one.used)),
         Column("%", 6, lambda one: _numbers.percent(100 * one.used / one.total if one.total else 0)),
     ]
     head, *rows = table(columns, snapshot.pools, width)
@@ -54,7 +54,9 @@ def _drivers(state: State, width: int) -> Body:
     names = dict.fromkeys(name for port in ports for name, value in port.driver_counters.items() if value)
 
     def of_port(port: Port) -> Column[str]:
-        return Column(f"port {port.number}", 14, lambda name: str(port.driver_counters.get(name, 0)))
+        return Column(
+            f"port {port.number}", 14, lambda name: _numbers.count(port.driver_counters.get(name, 0), 14)
+        )
 
     columns: list[Column[str]] = [
         Column("counter", 34, lambda name: name, is_text=True),

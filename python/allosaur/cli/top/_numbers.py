@@ -26,16 +26,24 @@ def rate(value: float) -> str:
     return _format.rate(value, "").rstrip()
 
 
-def count(value: float) -> str:
-    """Return a count, exactly as long as it is short."""
+def count(value: float, width: int = _COUNT_DIGITS_MAX) -> str:
+    """Return a count, exactly as long as it has room."""
     whole = str(int(value))
-    return whole if len(whole) <= _COUNT_DIGITS_MAX else _format.rate(value, "").rstrip()
+    return whole if len(whole) <= width else _format.rate(value, "").rstrip()
+
+
+def exact(value: float, width: int) -> str:
+    """Return a number, with two decimals if it has some, as long as it has room."""
+    if isinstance(value, float) and not value.is_integer() and len(text := f"{value:.2f}") <= width:
+        return text
+    return count(value, width)
 
 
 def problems(value: float) -> Cell:
     """Return a count that should be zero."""
     return Cell(
-        _format.rate(value, "").rstrip() if value >= 1e5 else str(int(value)), Look.BAD if value else Look.DIM
+        _format.rate(value, "").rstrip() if abs(value) >= 1e5 else str(int(value)),
+        Look.BAD if value else Look.DIM,
     )
 
 
@@ -48,7 +56,7 @@ def loss(lost: int, sent: int) -> str:
     """Return a share of packets in percent, with as many digits as tell one packet of many."""
     share = 100 * lost / sent if sent else 0.0
     if not lost or abs(share) >= 0.01:
-        return f"{share:.2f}"
+        return f"{share:.2f}" if abs(share) < 1000 else _format.rate(share, "").rstrip()
     return f"{share:.4f}" if abs(share) >= 0.0001 else ("<0.0001" if lost > 0 else "0.0000")
 
 

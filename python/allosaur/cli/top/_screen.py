@@ -14,6 +14,8 @@ from allosaur.cli.top._table import EMPTY, Cell, Line, Look, cut, spread, text_o
 
 WIDTH_MIN, HEIGHT_MIN = 80, 24
 _BARS = 20
+_BESIDE_BARS = 65
+"""The columns of a line of totals without its bars: rates, use of the CPUs, and the longest count."""
 _NO_ERRORS = Cell("no errors", Look.DIM)
 _NOTES_BY_HEIGHT = ((50, 6), (40, 4), (32, 2))
 
@@ -74,7 +76,8 @@ def _modes(modes: Sequence[str]) -> str:
 def _totals(state: State, snapshot: Snapshot, width: int) -> list[Line]:
     """Return the rates of the server as a whole, as TRex's dashboard has them above its tables."""
     totals, series = snapshot.totals, state.history.series
-    room = max(_BARS, min(60, (width - 60) // 2))
+    # What stands beside the bars is whole.
+    room = min(max(_BARS, min(60, (width - 60) // 2)), width - _BESIDE_BARS)
 
     def rates(side: str) -> list[Cell]:
         pps, bps = totals.get(f"{side}_pps", 0.0), totals.get(f"{side}_bps", 0.0)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
+from allosaur.cli import _format
+
 Row = TypeVar("Row")
 _GAPS = (1, 3)
 """Columns are so far apart: at least, and where there is room."""
@@ -83,14 +85,17 @@ def text_of(line: Line) -> str:
 
 
 def cut(line: Line, width: int) -> Line:
-    """Return a line that is no wider than this."""
-    cells, left = [], width
+    """Return a line that is no wider than this: what is missing is marked, and no number is shown in part."""
+    text = text_of(line)
+    is_short = len(text) <= width
+    left = width if is_short else _format.cut_place(text, width)
+    cells = []
     for cell in line:
         if left <= 0:
             break
         cells.append(cell if len(cell.text) <= left else Cell(cell.text[:left], cell.look))
         left -= len(cell.text)
-    return tuple(cells)
+    return tuple(cells) if is_short or width <= 0 else (*cells, Cell("…", Look.DIM))
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
@@ -114,5 +119,5 @@ def _cell(column: Column[Row], row: Row) -> Cell:
 
 def _aligned(column: Column[Row], text: str) -> str:
     if len(text) > column.width:
-        text = text[: column.width - 1] + "…"
+        text = _format.cut(text, column.width) if column.is_text else "…"
     return f"{text:<{column.width}}" if column.is_text else f"{text:>{column.width}}"
