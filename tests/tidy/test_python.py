@@ -66,7 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "allosaur.cli.top": {"allosaur", "allosaur.cli"},
     "allosaur.cli.metrics": {"allosaur.cli"},
-    "allosaur.cli.emulation": {"allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"},
+    "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.console": {
         *("allosaur", "allosaur._errors", "allosaur.api", "allosaur.compat", "allosaur.emulation"),
         "allosaur.streams",

@@ -7,14 +7,13 @@ use std::io::{BufRead, Write, stdin, stdout};
 use std::path::PathBuf;
 
 use allosaur_engine::time::Nanos;
-use allosaur_port::description::PORTS_MAX;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::capture_file::CaptureFile;
 use super::{Failure, SETUP, WRONG_INPUT};
-use crate::sim::EmulatedNetwork;
+use crate::sim::{EMULATED_PORTS_MAX, EmulatedNetwork};
 
 /// What a line begins with that lets time pass.
 const STEP: &[u8] = b"{\"run_until_s\"";
@@ -25,7 +24,7 @@ const UNTIL_S_MAX: f64 = 4_294_967_295.0;
 #[derive(Clone, Debug, Args)]
 pub struct SimEmulationOptions {
     /// How many ports there are; 0 and 1 are joined, 2 and 3, and so on
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=PORTS_MAX as i64))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=EMULATED_PORTS_MAX.into()))]
     pub ports: u16,
     /// Packets that are written at most [default: no limit]
     #[arg(long)]

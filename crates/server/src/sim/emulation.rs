@@ -10,8 +10,11 @@ use allosaur_engine::time::{MICROSECOND, Nanos};
 /// answer each other would stop the clock.
 const DELAY: Nanos = 10 * MICROSECOND;
 
+/// Most ports of a simulation.
+pub const EMULATED_PORTS_MAX: u16 = 32;
+
 /// Sees each frame that leaves: when, by which port, its bytes.
-pub type Watch<'w> = dyn FnMut(Nanos, u16, &[u8]) + 'w;
+pub type FrameWatch<'w> = dyn FnMut(Nanos, u16, &[u8]) + 'w;
 
 /// A frame on its way.
 struct Arrival {
@@ -45,14 +48,14 @@ impl EmulatedNetwork {
     }
 
     /// Answers a message of the RPC of emulated clients.
-    pub fn request(&mut self, message: &[u8], watch: &mut Watch<'_>) -> Vec<u8> {
+    pub fn request(&mut self, message: &[u8], watch: &mut FrameWatch<'_>) -> Vec<u8> {
         let reply = self.emulation.handle_message(self.now, message);
         self.transmit(watch);
         reply
     }
 
     /// Lets time pass up to `until`, with all that is due then.
-    pub fn run(&mut self, until: Nanos, watch: &mut Watch<'_>) {
+    pub fn run(&mut self, until: Nanos, watch: &mut FrameWatch<'_>) {
         loop {
             let timer = self.emulation.poll_timeout().unwrap_or(Nanos::MAX);
             let arrival = self
@@ -77,7 +80,7 @@ impl EmulatedNetwork {
     }
 
     /// Puts on the way what the clients send.
-    fn transmit(&mut self, watch: &mut Watch<'_>) {
+    fn transmit(&mut self, watch: &mut FrameWatch<'_>) {
         while let Some(transmit) = self.emulation.poll_transmit() {
             let port = transmit.port;
             if port >= self.ports {

@@ -10,7 +10,7 @@ mod emulation;
 pub mod stateful;
 mod streams;
 
-pub use emulation::{EmulatedNetwork, Watch};
+pub use emulation::{EMULATED_PORTS_MAX, EmulatedNetwork, FrameWatch};
 pub use streams::{
     CORES_MAX, DESTINATION_MAC, LIMIT_PACKETS, LINE_RATE_BPS, SOURCE_MAC, Scenario, SimError,
     StreamsOutcome,
