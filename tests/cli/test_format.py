@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from allosaur.cli import _format
 
@@ -62,6 +64,25 @@ def test_a_wide_table_is_cut_into_blocks_of_columns() -> None:
         str(port) for port in range(32)
     ]
     assert text.count("sent packets") == 8
+
+
+def test_many_ports_are_rows_and_few_are_columns() -> None:
+    def shown(ports: int) -> list[list[str]]:
+        names = [*(f"port {port}" for port in range(ports)), "total"]
+        rows = [["sent", *(str(100 + n) for n in range(ports + 1))], ["rate", *(["1 pps"] * (ports + 1))]]
+        rows.append(["", *(["2 bps"] * (ports + 1))])
+        lines = _format.by_port(names, rows, width=80).splitlines()
+        return [re.split(r" {2,}", line.strip()) for line in lines if line.strip("─ ")]
+
+    few = shown(4)
+    assert few[0] == ["port 0", "port 1", "port 2", "port 3", "total"]
+    assert few[1] == ["sent", "100", "101", "102", "103", "104"]
+    many = shown(5)
+    assert many[0] == ["sent", "rate", "rate"]
+    assert many[1] == ["port 0", "100", "1 pps", "2 bps"]
+    assert many[-1] == ["total", "105", "1 pps", "2 bps"]
+    # Thirty-two ports fit a terminal.
+    assert max(map(len, _format.by_port([f"port {n}" for n in range(32)], [["sent", *"0" * 32]], 80))) <= 80
 
 
 def test_a_verdict_is_in_colour_on_a_terminal_that_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _GAP = 2
 """Columns of a table are so far apart."""
+_PORT_COLUMNS_MAX = 4
+"""More ports than these are rows of their tables: an eye finds a line sooner than a block of columns."""
 _TEXT_MIN = 16
 """A column of texts has so much room at least, if it needs it."""
 _NUMBER = re.compile(r"[-+<]?\d[\w.,:%]*(?: \S+)?")
@@ -81,6 +83,20 @@ def table(
     needed = [min(one, _TEXT_MIN) if number in left else one for number, one in enumerate(widths)]
     blocks = _blocks(needed, console.width)
     return "\n\n".join(_rendered(console, _block(lines, columns, left)) for columns in blocks)
+
+
+def by_port(ports: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Return the table of values by port: a column each, or, of more than a few, a row each.
+
+    A row begins with its label; one without continues the one before.
+    """
+    columns = [name for name in ports if name != "total"]
+    if len(columns) <= _PORT_COLUMNS_MAX:
+        return table(["", *ports], rows, width)
+    labels = [""]
+    for label, *_ in rows:
+        labels.append(label or labels[-1])
+    return table(labels, list(zip(ports, *(row[1:] for row in rows), strict=True)), width)
 
 
 def verdict(ok: bool, summary: str, words: tuple[str, str] = ("OK", "FAILED")) -> str:

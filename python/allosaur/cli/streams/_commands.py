@@ -133,7 +133,7 @@ def stats(client: STLClient, options: argparse.Namespace) -> Answer:
         rows.append([label, *(_format.count(getattr(counters[port], name)) for port in ports)])
     for label, name, unit in _RATES:
         rows.append([label, *(_format.rate(float(found[port].get(name, 0)), unit) for port in ports)])
-    parts = [_format.table(["", *(f"port {port}" for port in ports)], rows)]
+    parts = [_format.by_port([f"port {port}" for port in ports], rows)]
     result: dict[str, Any] = {
         "ports": {
             str(port): {
@@ -184,4 +184,4 @@ def _latency(found: Mapping[str, Mapping[str, Any]]) -> str:
         ]
         for number, one in found.items()
     ]
-    return _format.table(["latency of group", "least", "average", "most", "jitter", "lost"], rows)
+    return _format.table(["latency of group", "min", "average", "max", "jitter", "lost"], rows)

@@ -59,7 +59,6 @@ def totals(outcome: Outcome, verdict: Verdict | None = None) -> str:
     columns = [(f"port {port}", counters) for port, counters in sorted(outcome.counters.items())]
     if len(columns) > 1:
         columns.append(("total", outcome.total))
-    header = ["", *(name for name, _ in columns)]
     rows = [
         [label, *(_format.count(getattr(counters, name)) for _, counters in columns)] for label, name in _ROWS
     ]
@@ -71,7 +70,7 @@ def totals(outcome: Outcome, verdict: Verdict | None = None) -> str:
         ]
         for label, kind, unit in _RATES
     ]
-    return _format.table(header, rows)
+    return _format.by_port([name for name, _ in columns], rows)
 
 
 def _own_rows(outcome: Outcome, verdict: Verdict | None, has_total: bool) -> list[list[str]]:
