@@ -357,7 +357,7 @@ def test_headline_numbers_of_streams(tmp_path: Path) -> None:
     assert found["Packets received"] == "1,990"
     assert found["Packets lost"] == "10 0.5 % of those sent"
     assert found["Not sent in time"] == "0 the load was reached"
-    assert found["Latency, 99 %"].startswith("123 µs")
+    assert found["Latency, p99"].startswith("123 µs")
     assert found["Rate sent, average"].startswith("200 pps")
 
 

@@ -16,21 +16,21 @@ LINES_MAX = 8
 """Curves in one chart, of those with the longest times. The table has them all."""
 _ROWS_MAX = 100
 _CURVE = {
-    "least": "min_us",
-    "50 %": "p50_us",
-    "90 %": "p90_us",
-    "99 %": "p99_us",
-    "99.9 %": "p99_9_us",
-    "most": "max_us",
+    "min": "min_us",
+    "p50": "p50_us",
+    "p90": "p90_us",
+    "p99": "p99_us",
+    "p99.9": "p99_9_us",
+    "max": "max_us",
 }
 _COLUMNS = {
-    "least": "min_us",
+    "min": "min_us",
     "average": "average_us",
-    "50 %": "p50_us",
-    "90 %": "p90_us",
-    "99 %": "p99_us",
-    "99.9 %": "p99_9_us",
-    "most": "max_us",
+    "p50": "p50_us",
+    "p90": "p90_us",
+    "p99": "p99_us",
+    "p99.9": "p99_9_us",
+    "max": "max_us",
     "jitter": "jitter_us",
 }
 _LINEAR_UP_TO = 20.0
@@ -47,13 +47,13 @@ class LatencyRow:
 
 
 def latency_headline(rows: Sequence[LatencyRow]) -> list[Headline]:
-    """Return the highest 99 % of all; where the server tells no percentiles, the longest time of all."""
+    """Return the highest p99 of all; where the server tells no percentiles, the longest time of all."""
     known = [one.latency.p99_us for one in rows if one.latency.p99_us is not None]
     of = f"the highest of {len(rows)}" if len(rows) > 1 else ""
     if known:
-        return [Headline("Latency, 99 %", microseconds(max(known)), of or "99 of 100 packets were as fast")]
+        return [Headline("Latency, p99", microseconds(max(known)), of or "99 of 100 packets were as fast")]
     if rows:
-        return [Headline("Latency, most", microseconds(max(one.latency.max_us for one in rows)), of)]
+        return [Headline("Latency, max", microseconds(max(one.latency.max_us for one in rows)), of)]
     return []
 
 
@@ -66,7 +66,7 @@ def latency_section(title: str, name: str, rows: Sequence[LatencyRow]) -> Sectio
         for one in shown
     ]
     columns = [text(""), number("received"), *map(number, _COLUMNS)]
-    note = "50 % of the packets took no longer than the time in that column, and so on."
+    note = "p50: half of the packets took no longer; p99: 99 of 100; and so on."
     if len(shown) < len(rows):
         note += f" {len(shown)} of {len(rows):,} rows: those with the longest times."
     chart = _chart(name, slowest[:LINES_MAX], len(rows))
