@@ -30,7 +30,8 @@ SHORT = (
     *("var", "repeatable_random_var", "tuple_var", "write", "write_mask", "fix_chksum", "fix_chksum_hw"),
     *("fix_chksum_icmpv6", "trim", "set_cached"),
 )
-WRITTEN = "This page is written by `ALLOSAUR_WRITE_DOCS=1 pytest {test}`; do not edit it by hand.\n"
+#: For who opens the file, not for who reads the page.
+WRITTEN = "<!-- Written by `ALLOSAUR_WRITE_DOCS=1 pytest tests/docs/test_references.py`: do not edit it. -->"
 
 
 def compare(page: Path, text: str) -> None:
@@ -93,8 +94,9 @@ USUAL = {
 def test_counters() -> None:
     with LocalServer(stateful=True) as stateful, stateful.client() as client:
         rows: list[dict[str, Any]] = client._connection.call("get_counter_desc", profile_id="_")["data"]
-    lines = ["# Counters", "", WRITTEN.format(test="tests/docs/test_references.py")]
+    lines = ["# Counters", ""]
     lines += [
+        "What ports, streams and flows count, by name, and what to do about an error.",
         "Results in JSON have them by these names ([command line](../guide/command-line.md#json));",
         "thresholds have [metrics](../guide/thresholds.md#metrics) made of them.",
         "",
@@ -130,7 +132,7 @@ def test_counters() -> None:
             for row in real
         ],
     )
-    compare(REFERENCE / "counters.md", "\n".join(lines) + "\n")
+    compare(REFERENCE / "counters.md", "\n".join([*lines, "", WRITTEN]) + "\n")
 
 
 def signature(of: Any, name: str) -> str:
@@ -144,7 +146,7 @@ def plain(text: str) -> str:
 
 
 def test_field_engine() -> None:
-    lines = ["# Field engine", "", WRITTEN.format(test="tests/docs/test_references.py")]
+    lines = ["# Field engine", "", "Every instruction that changes packets while they are sent."]
     lines += ["How to use it is in [the guide](../guide/field-engine.md).", "", "## Instructions", ""]
     lines += ["In a list for `STLScVmRaw`. Each becomes one instruction of the server, in this order.", ""]
     for name in INSTRUCTIONS:
@@ -172,7 +174,7 @@ def test_field_engine() -> None:
         ["method", "does"],
         [[f"`{name}`", plain(inspect.getdoc(getattr(STLVM, name)) or "")] for name in SHORT],
     )
-    compare(REFERENCE / "field-engine.md", "\n".join(lines) + "\n")
+    compare(REFERENCE / "field-engine.md", "\n".join([*lines, "", WRITTEN]) + "\n")
 
 
 def test_no_instruction_is_forgotten() -> None:

@@ -18,9 +18,13 @@ import allosaur.testing
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python.md"
 HEADER = """# Python reference
 
-This page is written by `python tests/python/reference.py` from the docstrings; do not edit it by hand.
+Every name of the package `allosaur`: what to give it, what it gives back, and what it raises.
 Times are in the units that the text says, rates in bits or packets a second, sizes in bytes.
 """
+#: For who opens the file, not for who reads the page.
+FOOTER = (
+    "<!-- Written by `python tests/python/reference.py` from the docstrings: do not edit it by hand. -->\n"
+)
 SECTIONS = {
     "To talk to a server": (
         "STLClient",
@@ -87,7 +91,7 @@ def render() -> str:
         for name, value in vars(module).items():
             if not name.startswith("_") and getattr(value, "__module__", "").startswith(module.__name__):
                 lines += describe(name, value)
-    return "\n".join(lines)
+    return "\n".join([*lines, FOOTER])
 
 
 def order(name: str, beginnings: tuple[str, ...]) -> int:

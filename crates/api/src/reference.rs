@@ -8,8 +8,7 @@ use std::fmt::Write as _;
 
 const INTRODUCTION: &str = "# The RPC
 
-For programmers of clients. This page is generated from the command table in `crates/api`; change
-it there, then run `ALLOSAUR_WRITE_DOCS=1 cargo test -p allosaur-api --test table`.
+For programmers of clients: every command, its parameters, its reply, and when it is refused.
 
 ## Messages
 
@@ -49,6 +48,12 @@ other commands in each; what is described below as *Stateful mode* is there in s
 | -32000 | Failed To Execute Method | the server refuses; `specific_err` says why and what to do |
 ";
 
+/// For who opens the file, not for who reads the page.
+const WRITTEN: &str = "
+<!-- Written from the command table in `crates/api`: change it there, then run
+`ALLOSAUR_WRITE_DOCS=1 cargo test -p allosaur-api --test table`. -->
+";
+
 /// The whole page, in Markdown.
 pub fn markdown() -> String {
     let mut page = INTRODUCTION.to_owned();
@@ -61,6 +66,7 @@ pub fn markdown() -> String {
         }
     }
     write_stream(&mut page);
+    page.push_str(WRITTEN);
     page
 }
 
