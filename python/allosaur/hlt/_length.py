@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._errors import STLError
+from ..packets._offline import offline
 from ..packets._scapy import Packet, with_fixed_addresses
 from ..streams._vm import Instruction, STLVmFlowVar, STLVmTrimPktSize, STLVmWrFlowVar
 from ._arguments import Settings
@@ -95,4 +96,5 @@ def _changing(settings: Settings, kind: str, more: int, headers: Headers) -> lis
 
 def _length(packet: Packet) -> int:
     """Bytes of a packet, of which the open addresses are not looked up on this machine."""
-    return len(bytes(with_fixed_addresses(packet)))
+    with offline():
+        return len(bytes(with_fixed_addresses(packet)))

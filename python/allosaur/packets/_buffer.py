@@ -50,8 +50,10 @@ def decoded(packet: dict[str, Any]) -> CapturedPacket:
 def _frame_bytes(buffer: Any) -> bytes:
     if isinstance(buffer, (bytes, bytearray)):
         return bytes(buffer)
+    from ._offline import offline
     from ._scapy import Packet
 
     if not isinstance(buffer, Packet):
         raise STLTypeError("buffer", type(buffer), ("bytes", "Packet"))
-    return bytes(buffer)
+    with offline():
+        return bytes(buffer)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._errors import STLPacketError
-from ._scapy_log import silence_routes
+from ._offline import ADDRESSES, guard
 
 # Scapy says on import, too, that it found no default route.
-silence_routes()
+guard()
 
 from scapy.fields import BitField  # noqa: E402
 from scapy.layers.inet import IP  # noqa: E402
@@ -21,12 +21,9 @@ from scapy.layers.inet6 import IPv6  # noqa: E402
 from scapy.layers.l2 import ARP, Ether  # noqa: E402
 from scapy.packet import Packet, Padding  # noqa: E402
 
-#: What a field gets that the profile leaves open. The same values as TRex has.
 _ADDRESSES: dict[type[Packet], dict[str, str]] = {
-    Ether: {"dst": "00:00:00:01:00:00", "src": "00:00:00:02:00:00"},
-    IP: {"src": "16.0.0.1", "dst": "48.0.0.1"},
-    IPv6: {"src": "::2", "dst": "::1"},
-    ARP: {"hwsrc": "00:00:00:00:00:00", "psrc": "16.0.0.1", "hwdst": "00:00:00:00:00:00", "pdst": "0.0.0.0"},
+    kind: {field: address for (name, field), address in ADDRESSES.items() if name == kind.__name__}
+    for kind in (Ether, IP, IPv6, ARP)
 }
 
 __all__ = [

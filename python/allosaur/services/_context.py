@@ -14,6 +14,7 @@ from typing import Any
 
 from .._errors import STLArgumentError, STLConnectionError, STLError
 from ..packets._buffer import CapturedPacket
+from ..packets._offline import offline
 from ._client import ServiceClient, ServicePort
 from ._pipe import ServicePipe
 from ._schedule import Schedule, Sending
@@ -76,7 +77,8 @@ class ServiceContext:
         self.client._service_ports([self.port])
         switched = self._switch_on(chosen)
         try:
-            _Run(self, chosen, pps, self._clock, self._sleep).run()
+            with offline():
+                _Run(self, chosen, pps, self._clock, self._sleep).run()
         finally:
             with contextlib.suppress(STLConnectionError):
                 self._set(switched, False)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import STLError, STLProfileError
-from ..packets._scapy_log import silence_routes
+from ..packets._offline import offline
 from ._tunable_names import did_you_mean, warn_of_unread
 
 
@@ -77,10 +77,11 @@ def registered(path: Path, module: types.ModuleType, method: str) -> Callable[..
 def located_module(path: Path) -> Iterator[types.ModuleType]:
     """Run a Python file as a module, and let errors say its line for as long as a ``with`` block lasts.
 
+    So long, too, Scapy asks no network and no route of this machine.
+
     Raises ``STLProfileError``.
     """
     source = read_text(path)
-    silence_routes()
     path = path.resolve()
     try:
         code = compile(source, str(path), "exec")
@@ -92,7 +93,7 @@ def located_module(path: Path) -> Iterator[types.ModuleType]:
         raise STLProfileError(f"profile {path}{where}: {getattr(error, 'msg', error)}{shown}") from error
     module = types.ModuleType(f"profile_{path.stem}_{id(code):x}")
     module.__file__ = str(path)
-    with _imports_from(path.parent, module), _located(path):
+    with _imports_from(path.parent, module), _located(path), offline():
         exec(code, module.__dict__)
         yield module
 

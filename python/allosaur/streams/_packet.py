@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import STLPacketError, STLTypeError
 from ..packets._capture_reader import first_frame
+from ..packets._offline import offline
 from ..packets._offsets import Layers
 from ._program import STLScVmRaw
 from ._vm import Instruction
@@ -64,10 +65,12 @@ class STLPktBuilder:
             path = Path(_caller_directory(), pkt) if path_relative_to_profile else Path(pkt)
             self._bytes = _bytes(first_frame(path), remove_fcs)
         else:
-            self._take_scapy(pkt, build_raw)
-        layers = None if vm is None else self._layers(vm)
-        self._check_size()
-        self._vm_json = {"instructions": []} if vm is None or layers is None else vm.to_json(layers)
+            with offline():
+                self._take_scapy(pkt, build_raw)
+        with offline():
+            layers = None if vm is None else self._layers(vm)
+            self._check_size()
+            self._vm_json = {"instructions": []} if vm is None or layers is None else vm.to_json(layers)
 
     def to_json(self) -> dict[str, Any]:
         """The ``packet`` and ``vm`` objects of the protocol."""
