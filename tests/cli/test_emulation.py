@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur import EMUClient, EMUNamespaceKey, EMUProfile
+from allosaur import EMUClient, EMUClientObj, EMUNamespaceKey, EMUNamespaceObj, EMUProfile
 from allosaur.cli import _format, _shipped
 from allosaur.cli._main import main
 from allosaur.cli.trex._emu_sim import main as emu_sim
@@ -261,6 +261,37 @@ def test_a_simulation_is_as_long_as_it_is_told_and_the_same_each_time(
     assert long["counters"]["timerw"]["ticks"] == 720_000
     assert long["packets"] == 10 and long["lost_packets"] > 100
     assert len(rdpcap(str(tmp_path / "long.pcap"))) == 10
+
+
+def test_ready_generators_of_ipfix_are_exported(binary: str, tmp_path: Path) -> None:
+    """Each of them: the server takes it, and its records are as long as its template says."""
+    from allosaur.cli.emulation._sim import simulate
+    from allosaur.emulation._ipfix import IpfixPlugin, IpfixUdpExporterParams
+    from allosaur.emulation._ipfix_avc import AVCGenerators
+    from scapy.all import UDP, rdpcap
+
+    for name in AVCGenerators()._generators:
+        generators = AVCGenerators([name])
+        generators.set_data_rate_all(20)
+        generators.set_template_rate_all(1)
+        init = IpfixPlugin(IpfixUdpExporterParams("48.0.0.1", 4739), generators).get_json()
+        init["dst"] = "emu-udp://48.0.0.1:4739"
+        gateway = {"ipv4_dg": "16.0.0.254", "ipv4_force_dg": True, "ipv4_force_mac": "02:00:00:00:00:01"}
+        client = EMUClientObj("02:00:00:70:00:01", ipv4="16.0.0.1", **gateway, plugs={"ipfix": init})
+        profile = EMUProfile(EMUNamespaceObj(EMUNamespaceKey(0), [client], plugs={}))
+        simulate(profile, 1.0, tmp_path / "records.pcap", 1000)
+        messages = [bytes(packet[UDP].payload) for packet in rdpcap(str(tmp_path / "records.pcap"))]
+        (one,) = generators.get_all()
+        record = sum(field["length"] for field in one["fields"])
+        described = sum(8 if "enterprise_number" in field else 4 for field in one["fields"])
+        templates = [message for message in messages if int.from_bytes(message[16:18], "big") in (2, 3)]
+        data = [message for message in messages if message not in templates]
+        assert len(templates) >= 1 and len(data) >= 20, name
+        heads = 10 if "scope_count" in one else 8
+        assert {len(message) - 16 for message in templates} == {heads + described}, name
+        assert {int.from_bytes(message[16:18], "big") for message in data} == {one["template_id"]}, name
+        records = {(len(message) - 20) % record for message in data}
+        assert records == {0} and len(data[0]) > 20, name
 
 
 def _written(path: Path, text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from allosaur import EMUProfile, STLError, STLProfileError
 from trex.emu.trex_emu_ipfix_fields import AvcIpfixFields
-from trex.emu.trex_emu_ipfix_generators import IpfixGenerators
+from trex.emu.trex_emu_ipfix_generators import AVCGenerators, IpfixGenerators
 from trex.emu.trex_emu_ipfix_json_config import IpfixProfileJsonConfig
 from trex.emu.trex_emu_ipfix_profile import (
     IpfixDevicesAutoTriggerListProfile,
@@ -45,15 +45,19 @@ def test_fields_have_their_numbers() -> None:
         "name": "sourceIPv4Address",
         "type": 8,
         "length": 4,
-        "data": [0] * 4,
+        "data": [192, 168, 0, 1],
     }
+    assert FIELDS["interfaceName"]["data"] == list(b"Te0/0/0".ljust(32, b"\0"))
+    assert FIELDS["serverIPv6Address"]["data"] == [0x20, 1, 255, 255, *[0] * 11, 4]
+    assert FIELDS["observationPointId"]["data"] == [0, 0, 0, 0, 7, 3, 1, 4]
+    assert all(len(field["data"]) == field["length"] for field in FIELDS._fields.values())
     ours = FIELDS["clientIPv4Address"]
     assert (ours["type"], ours["enterprise_number"], ours["length"]) == (45004, AvcIpfixFields.CISCO_PEN, 4)
     assert FIELDS.get("nothing") is None and FIELDS.get("nothing", 5) == 5
     with pytest.raises(KeyError):
         FIELDS["nothing"]
-    FIELDS["protocolIdentifier"]["data"] = [17]
-    assert FIELDS["protocolIdentifier"]["data"] == [0], "each is a copy"
+    FIELDS["protocolIdentifier"]["data"] = [6]
+    assert FIELDS["protocolIdentifier"]["data"] == [17], "each is a copy"
 
 
 def test_generators_are_taken_and_set_by_name() -> None:
@@ -71,6 +75,41 @@ def test_generators_are_taken_and_set_by_name() -> None:
     assert [one["name"] for one in Generators(["counting"]).get_all()] == ["counting"]
     with pytest.raises(STLError, match=r"gen_name.*'palin'.*plain, counting"):
         made.set_data_rate("palin", 1)
+
+
+def test_what_is_none_stays_as_it_is() -> None:
+    """As with TRex's client: its profiles pass options on that nobody gave."""
+    made = AVCGenerators(["266", "267"])
+    made.set_data_rate_all(None)
+    made.set_template_rate_all(None)
+    made.set_records_per_packet_all(None)
+    assert [(one["rate_pps"], one["data_records_num"]) for one in made.get_all()] == [(100, 10), (0.1, 0)]
+    exporter = IpfixExporterParamsFactory().create_obj_from_dst_url(
+        "http://10.0.0.1:80/api/ipfixfilecollector/t/s/d/post_file"
+    )
+    assert isinstance(exporter, IpfixHttpExporterParams)
+    for name in ("max_interval", "max_size", "max_posts", "compress", "store_exported_files_on_disk"):
+        getattr(exporter, f"set_{name}")(None)
+    settings = IpfixPlugin(exporter, made)
+    settings.set_domain_id(256)
+    for name in ("max_template_records", "max_data_records", "max_time", "auto_start"):
+        getattr(settings, f"set_{name}")(None)
+    profile = IpfixDevicesAutoTriggerProfile(settings, device_mac="00:00:00:70:00:03", sites_per_tenant=None)
+    assert "null" not in profile.dump_json()
+
+
+def test_ready_generators_have_the_names_of_trex() -> None:
+    made = AVCGenerators()
+    names = [*("Dummy", "256", "257", "258", "259", "260", "266", "267", "268", "269"), "256-data-tcp-5t"]
+    assert list(made._generators) == [*names, "257-options-applications", "258-options-attributes"]
+    assert [len(one["fields"]) for one in made.get_all()] == [1, 2, 2, 4, 3, 10, 23, 23, 19, 19, 23, 3, 11]
+    few = AVCGenerators(["257-options-applications", "256-data-tcp-5t"], apps_per_client=3)
+    assert [one["name"] for one in few.get_all()] == ["257-options-template", "256-data-tcp-5t"]
+    lists = [engine["params"].get("list") for engine in few["257-options-applications"]["engines"]]
+    assert lists[:2] == [[3 << 24 | 7, 3 << 24 | 9, 3 << 24 | 13], ["echo", "discard", "daytime"]]
+    (clients,) = (one for one in few["256-data-tcp-5t"]["engines"] if "repeat" in one["params"])
+    assert clients["params"]["repeat"] == 3, "each client by each application"
+    assert len(AVCGenerators(apps_per_client=10_000)._apps) > 41
 
 
 def test_exporters_say_where_to() -> None:
@@ -219,7 +258,7 @@ def test_a_profile_of_a_json_file(tmp_path: Path) -> None:
         "repeats_num": 2,
     }
     second = {**{name: GROUP[name] for name in ("plugin_params",)}, "exporter_params": http}
-    second["generators_params"] = {"generators": ["dns"]}
+    second["generators_params"] = {"generators": ["dns", "266"]}
     made = IpfixProfileJsonConfig(config(tmp_path, GROUP, second), generators=DNS)
     first, other = made.get_profile().ns_list
     assert (first.key.vport, other.key.vport) == (0, 1)
@@ -233,6 +272,7 @@ def test_a_profile_of_a_json_file(tmp_path: Path) -> None:
     assert "rate_pps" not in DNS["dns"], "what is known stays as it is"
     init = other.plugs["ipfix"]["devices_auto_trigger"]["device_init"]
     assert init["exporter_params"] == {"max_posts": 3, "repeats_num": 2}
+    assert [one["template_id"] for one in init["generators"]] == [261, 266]
     assert json.loads(made.dump_profile_json()) == made.get_profile_json()
     assert len(made.get_config_json()["device_groups"]) == 2
 
@@ -252,7 +292,7 @@ def _without(name: str) -> dict[str, Any]:
         ({**GROUP, "exporter_params": {}}, "needs dst_url"),
         ({**GROUP, "exporter_params": {"dst_url": "udp://10.0.0.1:1", "max_posts": 1}}, "'max_posts' is not"),
         ({**GROUP, "generators_params": {}}, "needs generators, a list"),
-        ({**GROUP, "generators_params": {"generators": ["266"]}}, "'266' is not here.*template_id"),
+        ({**GROUP, "generators_params": {"generators": ["265"]}}, "'265' is not here.*266.*template_id"),
         ({**GROUP, "plugin_params": 5}, "plugin_params must be an object, not int"),
         (5, r"device_groups\[0\] must be an object"),
     ],

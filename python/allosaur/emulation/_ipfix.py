@@ -21,6 +21,12 @@ _COLLECTOR = "api/ipfixfilecollector"
 _VERSION = 10
 
 
+def _set(settings: Json, name: str, value: Any) -> None:
+    """Set one thing; `None` leaves it as it is, as with TRex's client."""
+    if value is not None:
+        settings[name] = value
+
+
 class IpfixGenerators:
     """Generators by name; who makes them puts them into `_generators`. With names only those are taken."""
 
@@ -42,32 +48,32 @@ class IpfixGenerators:
         names = self._generators if self._gen_names_list is None else self._gen_names_list
         return [self._generators[name] for name in names]
 
-    def set_data_rate(self, gen_name: str, rate: float) -> None:
+    def set_data_rate(self, gen_name: str, rate: float | None) -> None:
         """Set how many packets of data a generator sends a second."""
-        self._known(gen_name)["rate_pps"] = rate
+        _set(self._known(gen_name), "rate_pps", rate)
 
-    def set_data_rate_all(self, rate: float) -> None:
+    def set_data_rate_all(self, rate: float | None) -> None:
         """Set how many packets of data each generator sends a second."""
         for generator in self.get_all():
-            generator["rate_pps"] = rate
+            _set(generator, "rate_pps", rate)
 
-    def set_template_rate(self, gen_name: str, rate: float) -> None:
+    def set_template_rate(self, gen_name: str, rate: float | None) -> None:
         """Set how many templates a generator sends a second."""
-        self._known(gen_name)["template_rate_pps"] = rate
+        _set(self._known(gen_name), "template_rate_pps", rate)
 
-    def set_template_rate_all(self, rate: float) -> None:
+    def set_template_rate_all(self, rate: float | None) -> None:
         """Set how many templates each generator sends a second."""
         for generator in self.get_all():
-            generator["template_rate_pps"] = rate
+            _set(generator, "template_rate_pps", rate)
 
-    def set_records_per_packet(self, gen_name: str, records: int) -> None:
+    def set_records_per_packet(self, gen_name: str, records: int | None) -> None:
         """Set how many records a packet of a generator has; 0 is as many as fit."""
-        self._known(gen_name)["data_records_num"] = records
+        _set(self._known(gen_name), "data_records_num", records)
 
-    def set_records_per_packet_all(self, records: int) -> None:
+    def set_records_per_packet_all(self, records: int | None) -> None:
         """Set how many records a packet has."""
         for generator in self.get_all():
-            generator["data_records_num"] = records
+            _set(generator, "data_records_num", records)
 
     def set_engine_params(self, gen_name: str, params: Json) -> None:
         """Set the parameters of the engines of a generator."""
@@ -119,17 +125,17 @@ class IpfixUdpExporterParams(IpfixExporterParams):
         """The destination."""
         return f"udp://{self._where}/"
 
-    def set_use_emu_client_ip_addr(self, use_emu_client_ip_addr: bool) -> None:
+    def set_use_emu_client_ip_addr(self, use_emu_client_ip_addr: bool | None) -> None:
         """Send from the address of the client."""
-        self._params["use_emu_client_ip_addr"] = use_emu_client_ip_addr
+        _set(self._params, "use_emu_client_ip_addr", use_emu_client_ip_addr)
 
-    def set_raw_socket_interface_name(self, raw_socket_interface_name: str) -> None:
+    def set_raw_socket_interface_name(self, raw_socket_interface_name: str | None) -> None:
         """Send by this interface."""
-        self._params["raw_socket_interface_name"] = raw_socket_interface_name
+        _set(self._params, "raw_socket_interface_name", raw_socket_interface_name)
 
-    def set_export_from_dir(self, export_from_dir: bool) -> None:
+    def set_export_from_dir(self, export_from_dir: bool | None) -> None:
         """Send files of a folder, instead of what generators make."""
-        self._params["export_from_dir"] = export_from_dir
+        _set(self._params, "export_from_dir", export_from_dir)
 
     def set_export_from_dir_params(
         self,
@@ -160,21 +166,21 @@ class IpfixFileExporterParams(IpfixExporterParams):
         """The destination."""
         return f"file://{self._dir}/{self._name}"
 
-    def set_max_size(self, max_size: int) -> None:
+    def set_max_size(self, max_size: int | None) -> None:
         """Finish a file at so many bytes."""
-        self._params["max_size"] = max_size
+        _set(self._params, "max_size", max_size)
 
-    def set_max_interval(self, max_interval: str) -> None:
+    def set_max_interval(self, max_interval: str | None) -> None:
         """Finish a file after such a time, as "10s"."""
-        self._params["max_interval"] = max_interval
+        _set(self._params, "max_interval", max_interval)
 
-    def set_max_files(self, max_files: int) -> None:
+    def set_max_files(self, max_files: int | None) -> None:
         """Keep so many files."""
-        self._params["max_files"] = max_files
+        _set(self._params, "max_files", max_files)
 
-    def set_compress(self, compress: bool) -> None:
+    def set_compress(self, compress: bool | None) -> None:
         """Compress a file that is finished."""
-        self._params["compress"] = compress
+        _set(self._params, "compress", compress)
 
 
 class IpfixHttpExporterParams(IpfixFileExporterParams):
@@ -191,37 +197,37 @@ class IpfixHttpExporterParams(IpfixFileExporterParams):
         """The destination."""
         return self._url
 
-    def set_max_posts(self, max_posts: int) -> None:
+    def set_max_posts(self, max_posts: int | None) -> None:
         """Post so many files."""
-        self._params["max_posts"] = max_posts
+        _set(self._params, "max_posts", max_posts)
 
-    def set_tls_cert_file(self, tls_cert_file: str) -> None:
+    def set_tls_cert_file(self, tls_cert_file: str | None) -> None:
         """The file of the certificate."""
-        self._params["tls_cert_file"] = tls_cert_file
+        _set(self._params, "tls_cert_file", tls_cert_file)
 
-    def set_tls_key_file(self, tls_key_file: str) -> None:
+    def set_tls_key_file(self, tls_key_file: str | None) -> None:
         """The file of the certificate's key."""
-        self._params["tls_key_file"] = tls_key_file
+        _set(self._params, "tls_key_file", tls_key_file)
 
-    def set_store_exported_files_on_disk(self, store_exported_files_on_disk: bool) -> None:
+    def set_store_exported_files_on_disk(self, store_exported_files_on_disk: bool | None) -> None:
         """Keep files that were posted."""
-        self._params["store_exported_files_on_disk"] = store_exported_files_on_disk
+        _set(self._params, "store_exported_files_on_disk", store_exported_files_on_disk)
 
-    def set_input_channel_capacity(self, input_channel_capacity: int) -> None:
+    def set_input_channel_capacity(self, input_channel_capacity: int | None) -> None:
         """Let so many packets wait to be written."""
-        self._params["input_channel_capacity"] = input_channel_capacity
+        _set(self._params, "input_channel_capacity", input_channel_capacity)
 
-    def set_repeats_num(self, repeats_num: int) -> None:
+    def set_repeats_num(self, repeats_num: int | None) -> None:
         """Post each file so often."""
-        self._params["repeats_num"] = repeats_num
+        _set(self._params, "repeats_num", repeats_num)
 
-    def set_repeats_wait_time(self, repeats_wait_time: str) -> None:
+    def set_repeats_wait_time(self, repeats_wait_time: str | None) -> None:
         """Wait such a time between two posts of a file."""
-        self._params["repeats_wait_time"] = repeats_wait_time
+        _set(self._params, "repeats_wait_time", repeats_wait_time)
 
-    def set_export_from_dir(self, export_from_dir: bool) -> None:
+    def set_export_from_dir(self, export_from_dir: bool | None) -> None:
         """Post files of a folder, instead of what generators make."""
-        self._params["export_from_dir"] = export_from_dir
+        _set(self._params, "export_from_dir", export_from_dir)
 
     def set_export_from_dir_params(
         self,
@@ -283,25 +289,25 @@ class IpfixPlugin:
         """The settings, as text."""
         return json.dumps(self.get_json(), indent=4)
 
-    def set_domain_id(self, domain_id: int) -> None:
+    def set_domain_id(self, domain_id: int | None) -> None:
         """Set the observation domain."""
-        self._more["domain_id"] = domain_id
+        _set(self._more, "domain_id", domain_id)
 
-    def set_max_data_records(self, max_data_records: int) -> None:
+    def set_max_data_records(self, max_data_records: int | None) -> None:
         """Send so many records of data."""
-        self._more["max_data_records"] = max_data_records
+        _set(self._more, "max_data_records", max_data_records)
 
-    def set_max_template_records(self, max_template_records: int) -> None:
+    def set_max_template_records(self, max_template_records: int | None) -> None:
         """Send so many templates."""
-        self._more["max_template_records"] = max_template_records
+        _set(self._more, "max_template_records", max_template_records)
 
-    def set_max_time(self, max_time: str) -> None:
+    def set_max_time(self, max_time: str | None) -> None:
         """Send for such a time, as "10s"."""
-        self._more["max_time"] = max_time
+        _set(self._more, "max_time", max_time)
 
-    def set_auto_start(self, auto_start: bool) -> None:
+    def set_auto_start(self, auto_start: bool | None) -> None:
         """Begin by itself, or when it is told to."""
-        self._more["auto_start"] = auto_start
+        _set(self._more, "auto_start", auto_start)
 
 
 class _Profile:

@@ -6,7 +6,8 @@
       "generators_params": {"data_rate": 5, "generators": [{"name": "a", "template_id": 260, "fields": []}]},
       "plugin_params": {"domain_id": 7}}]}
 
-A generator is an object as in the plugin's init JSON, or the name of one of `generators`.
+A generator is an object as in the plugin's init JSON, or the name of one: of `generators`, or of
+`AVCGenerators`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ._ipfix import (
     IpfixUdpExporterParams,
     Json,
 )
+from ._ipfix_avc import AVCGenerators
 from ._ipfix_fields import AvcIpfixFields
 from ._profile import EMUProfile
 
@@ -55,7 +57,7 @@ class IpfixProfileJsonConfig:
 
     def __init__(self, config_file: str | Path, generators: Mapping[str, Json] | None = None) -> None:
         self._path = Path(config_file)
-        self._known = {} if generators is None else dict(generators)
+        self._known = {**AVCGenerators()._generators, **(generators or {})}
         self._config = self._read()
         self._profile = IpfixDevicesAutoTriggerListProfile()
         for number, group in enumerate(self._config[_GROUPS]):
@@ -150,7 +152,7 @@ class IpfixProfileJsonConfig:
             return dict(one)
         if isinstance(one, str) and one in self._known:
             return copy.deepcopy(self._known[one])
-        names = f"known names are {', '.join(self._known)}" if self._known else "no names are known"
+        names = f"known names are {', '.join(self._known)}"
         wanted = "write it as an object with name, template_id and fields, as in the plugin's init JSON"
         raise self._wrong(f"{where}: generator {one!r} is not here: {names}; {wanted}")
 

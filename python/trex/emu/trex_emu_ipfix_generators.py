@@ -2,8 +2,9 @@
 
 from allosaur._from_api import from_api
 from allosaur.emulation._ipfix import IpfixGenerators
+from allosaur.emulation._ipfix_avc import AVCGenerators
 
-__all__ = ["IpfixGenerators"]
+__all__ = ["AVCGenerators", "IpfixGenerators"]
 
 
 def __getattr__(name: str) -> object:
