@@ -17,12 +17,21 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast, overload
 
 from ._errors import ServerStartError, STLConnectionError, STLError
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from .client._client import STLClient
+    from .stateful.client._client import ASTFClient
+
+    ClientT_co = TypeVar("ClientT_co", bound=STLClient, default=STLClient, covariant=True)
+else:
+    from typing import TypeVar
+
+    ClientT_co = TypeVar("ClientT_co", covariant=True)
 
 BINARY_NAME = "allosaur-server"
 _READY_TIMEOUT_S = 10.0
@@ -71,7 +80,7 @@ def find_binary() -> Path:
     )
 
 
-class LocalServer:
+class LocalServer(Generic[ClientT_co]):
     """A server process on this machine: a context manager that starts and stops it.
 
     ``ports`` are port kinds like "memory" or "memory:rate=10gbps:delay=1ms"; ``cores`` is how many
@@ -87,6 +96,40 @@ class LocalServer:
     without HTTP) say where it listens once it runs. Raises ``ServerStartError``, an ``STLConnectionError``,
     with the server's own words when it does not start.
     """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: LocalServer[ASTFClient],
+            ports: Sequence[str] = ...,
+            cores: int = ...,
+            rpc_port: int = ...,
+            pub_port: int = ...,
+            listen: str = ...,
+            binary: Path | str | None = ...,
+            options: Sequence[str] = ...,
+            config: Path | str | None = ...,
+            *,
+            stateful: Literal[True],
+            http: int | str | None = ...,
+            emu: bool | int = ...,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: LocalServer[STLClient],
+            ports: Sequence[str] = ...,
+            cores: int = ...,
+            rpc_port: int = ...,
+            pub_port: int = ...,
+            listen: str = ...,
+            binary: Path | str | None = ...,
+            options: Sequence[str] = ...,
+            config: Path | str | None = ...,
+            stateful: bool = ...,
+            http: int | str | None = ...,
+            emu: bool | int = ...,
+        ) -> None: ...
 
     def __init__(
         self,
@@ -121,7 +164,7 @@ class LocalServer:
         self._stderr: Any = None
         self._stderr_text = ""
 
-    def __enter__(self) -> LocalServer:
+    def __enter__(self) -> LocalServer[ClientT_co]:
         self.start()
         return self
 
@@ -204,13 +247,15 @@ class LocalServer:
         """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
 
-    def client(self, **settings: Any) -> STLClient:
+    def client(self, **settings: Any) -> ClientT_co:
         """A client for this server; it still has to be connected. ``settings`` are ``STLClient``'s."""
         from .client._client import STLClient
         from .stateful.client._client import ASTFClient
 
         kind = ASTFClient if self.stateful else STLClient
-        return kind(server=self.host, sync_port=self.rpc_port, async_port=self.pub_port, **settings)
+        made = kind(server=self.host, sync_port=self.rpc_port, async_port=self.pub_port, **settings)
+        # Which of the two, ``__init__`` has said by its overloads.
+        return cast("ClientT_co", made)
 
     def _read_line(self, timeout_s: float) -> str:
         """The first line of stdout, or what came until the server ended or the time was over."""

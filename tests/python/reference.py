@@ -5,14 +5,18 @@ Run it after a change of the public surface: ``python tests/python/reference.py`
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import allosaur
+import allosaur.client._stats
 import allosaur.server
+import allosaur.stats
 import allosaur.testing
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "python.md"
@@ -91,7 +95,37 @@ def render() -> str:
         for name, value in vars(module).items():
             if not name.startswith("_") and getattr(value, "__module__", "").startswith(module.__name__):
                 lines += describe(name, value)
-    return "\n".join([*lines, FOOTER])
+    lines += [f"## `{allosaur.stats.__name__}`\n", text(allosaur.stats.__doc__ or "") + "\n"]
+    return "\n".join([*lines, *statistics(), FOOTER])
+
+
+def statistics() -> Iterator[str]:
+    """The types of statistics, as their source has them: of dictionaries nothing is left at run time."""
+    source = Path(allosaur.client._stats.__file__).read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            fields = list(typed_fields(node, source))
+            yield f"### {node.name}\n"
+            yield text(ast.get_docstring(node) or "") + "\n"
+            yield "| key | value |\n|---|---|"
+            yield "\n".join(f"| `{key}` | `{value}` |" for key, value in fields) + "\n"
+
+
+def typed_fields(node: ast.ClassDef, source: str) -> Iterator[tuple[str, str]]:
+    """The keys of a dictionary and what they have: of its base, its fields, or its overloads."""
+    for base in ast.parse(source).body:
+        if isinstance(base, ast.ClassDef) and base.name == f"_{node.name}":
+            yield from typed_fields(base, source)
+    for part in node.body:
+        if isinstance(part, ast.AnnAssign):
+            yield ast.unparse(part.target), ast.unparse(part.annotation)
+        elif isinstance(part, ast.FunctionDef) and part.decorator_list and part.returns is not None:
+            key = part.args.args[1].annotation
+            assert key is not None
+            yield (
+                re.sub(r"Literal\[(.*?)\]", r"\1", ast.unparse(key)).replace(" | ", " or "),
+                ast.unparse(part.returns),
+            )
 
 
 def order(name: str, beginnings: tuple[str, ...]) -> int:

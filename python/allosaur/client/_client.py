@@ -13,8 +13,9 @@ Its methods are those of its parts, the other modules of this package; what the 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, overload
 
 from .._errors import STLError
 from ..rpc._transport import Transport
@@ -39,6 +40,19 @@ from ._traffic import CORE_MASK_PIN, CORE_MASK_SINGLE, CORE_MASK_SPLIT, Traffic
 
 if TYPE_CHECKING:
     from ..services._client import ServiceClient
+    from ..streams._profile import STLProfile
+    from ..streams._stream import STLStream
+
+    class AddStreams(Protocol):
+        """``add_streams``: `delegate` sees only the first of its overloads."""
+
+        @overload
+        def __call__(self, streams: STLStream, ports: Ports = None) -> int: ...
+        @overload
+        def __call__(self, streams: STLProfile | Sequence[STLStream], ports: Ports = None) -> list[int]: ...
+
+
+_ClientT = TypeVar("_ClientT", bound="STLClient")
 
 
 class STLClient:
@@ -104,7 +118,7 @@ class STLClient:
         )
         self._ports = PortAttributes(connection, self._neighbors)
 
-    def __enter__(self) -> Any:
+    def __enter__(self: _ClientT) -> _ClientT:
         self.connect()
         return self
 
@@ -225,7 +239,7 @@ class STLClient:
     get_util_stats = delegate("_statistics", Statistics.get_util_stats)
 
     # Streams, start, stop.
-    add_streams = delegate("_traffic", Traffic.add_streams)
+    add_streams = cast("AddStreams", delegate("_traffic", Traffic.add_streams))
     add_profile = delegate("_traffic", Traffic.add_profile)  # type: ignore[arg-type] # of its **tunables
     remove_streams = delegate("_traffic", Traffic.remove_streams)
     remove_all_streams = delegate("_traffic", Traffic.remove_all_streams)

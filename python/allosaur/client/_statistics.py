@@ -6,13 +6,14 @@ The server's counters only grow; "cleared" is the difference to a reference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..rpc._rpc import Call, Rpc
 from ._connection import Connection
 from ._pgid import PgidBook, active_pgids
 from ._places import Ports
 from ._session import Session
+from ._stats import Stats
 
 _COUNTERS = ("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors")
 #: Counters that only our own server has: they appear when it sends them.
@@ -53,7 +54,7 @@ class Statistics:
         self._book = StatsBook()
         self._book.read(session.rpc, list(session.ports), session.group_ports)
 
-    def get_stats(self, ports: Ports = None, sync_now: bool = True) -> dict[Any, Any]:
+    def get_stats(self, ports: Ports = None, sync_now: bool = True) -> Stats:
         """Counters and rates: keys are port numbers, "total", "global", "flow_stats", "latency".
 
         Bytes are with FCS, rates in bits or packets a second, utilization in percent. With
@@ -154,7 +155,7 @@ class StatsBook:
         if clear_global:
             self._global_reference = self._global
 
-    def to_dict(self, ports: Sequence[int], speeds_bps: dict[int, float]) -> dict[Any, Any]:
+    def to_dict(self, ports: Sequence[int], speeds_bps: dict[int, float]) -> Stats:
         """The dictionary of ``get_stats``; ``speeds_bps`` is the line rate of each port."""
         stats: dict[Any, Any] = {"global": self._global_dict()}
         for port in ports:
@@ -162,7 +163,7 @@ class StatsBook:
         stats["total"] = _total([stats[port] for port in ports])
         stats["flow_stats"] = self.pgids.flow_stats()
         stats["latency"] = self.pgids.latency()
-        return stats
+        return cast("Stats", stats)
 
     def _global_dict(self) -> dict[str, Any]:
         values = {name: self._global.get(f"m_{name}", 0) for name in _GLOBAL}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from .._errors import STLArgumentError, STLError, STLRpcError, STLTimeoutError
 from ..streams._multiplier import core_masks, parse_duration, parse_multiplier
@@ -31,7 +31,13 @@ class Traffic:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add_streams(self, streams: Any, ports: Ports = None) -> Any:
+    @overload
+    def add_streams(self, streams: STLStream, ports: Ports = None) -> int: ...
+    @overload
+    def add_streams(self, streams: STLProfile | Sequence[STLStream], ports: Ports = None) -> list[int]: ...
+    def add_streams(
+        self, streams: STLStream | STLProfile | Sequence[STLStream], ports: Ports = None
+    ) -> int | list[int]:
         """Add an ``STLStream``, a list of them, or an ``STLProfile`` to ports.
 
         A profile that is not there yet is made: ``ports=["0.name"]``. Returns the number of the
@@ -53,7 +59,7 @@ class Traffic:
         self._note_streams(dict(zip(ids, wanted, strict=True)), labels, [reply.error for reply in replies])
         return ids[0] if isinstance(streams, STLStream) else ids
 
-    def add_profile(self, filename: str | Path, ports: Ports = None, **tunables: Any) -> Any:
+    def add_profile(self, filename: str | Path, ports: Ports = None, **tunables: Any) -> list[int]:
         """Load a profile from a file and add its streams to ports. Returns the streams' numbers.
 
         ``direction`` is the port number modulo 2 unless it is among the ``tunables``.

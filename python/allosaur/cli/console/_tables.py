@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from allosaur import STLClient
 
 _PREAMBLE_AND_GAP_BITS = 20 * 8
-Row = tuple[str, Callable[[dict[str, Any]], str]]
+Row = tuple[str, Callable[[Mapping[str, Any]], str]]
 
 
-def rate(name: str, unit: str) -> Callable[[dict[str, Any]], str]:
+def rate(name: str, unit: str) -> Callable[[Mapping[str, Any]], str]:
     """Return what shows a rate of this name."""
     return lambda values: _format.rate(values.get(name, 0), unit)
 
 
-def count(name: str) -> Callable[[dict[str, Any]], str]:
+def count(name: str) -> Callable[[Mapping[str, Any]], str]:
     """Return what shows a count of this name, plain: programs read it."""
     return lambda values: str(values.get(name, 0))
 
 
-def _nothing(values: dict[str, Any]) -> str:
+def _nothing(values: Mapping[str, Any]) -> str:
     return ""
 
 
@@ -67,7 +67,8 @@ def titled(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 def port_stats(client: STLClient, ports: Sequence[int]) -> Answer:
     """Return the counters and rates of ports."""
     stats = client.get_stats(list(ports))
-    columns = [stats[port] for port in ports] + ([_summed(stats, ports)] if len(ports) > 1 else [])
+    columns: list[Mapping[str, Any]] = [stats[port] for port in ports]
+    columns += [_summed(stats, ports)] if len(ports) > 1 else []
     header = ["port", *map(str, ports), *(["total"] if len(ports) > 1 else [])]
     rows = [*_identities(client, ports, len(columns))]
     rows += [[name, *(show(values) for values in columns)] for name, show in _PORT_ROWS]

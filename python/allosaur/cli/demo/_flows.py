@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
-from allosaur import ASTFClient
 from allosaur.cli._errors import explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.demo import _http
@@ -33,7 +31,7 @@ def run() -> FlowOutcome:
     )
     profile = load_file(PROFILE, {})
     with Interrupt() as interrupt, explained("the demo failed"), LocalServer(stateful=True) as server:
-        client = cast(ASTFClient, server.client())
+        client = server.client()
         client.connect()
         try:
             client.reset()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..._errors import STLError
 from ...client._places import DEFAULT_PROFILE, Ports
 from ...client._statistics import Statistics
+from ...client._stats import FlowRates, StatefulStats, TrafficStats
 from ._connection import Pids, StatefulConnection
 from ._counter_tables import DynamicBook, TrafficBook, errors_in
 from ._latency import Latency
@@ -33,17 +34,17 @@ class Counters:
         skip_zero: bool = True,
         pid_input: str = DEFAULT_PROFILE,
         is_sum: bool = False,
-    ) -> dict[Any, Any]:
+    ) -> StatefulStats:
         """Counters and rates: keys are port numbers, "total", "global", "traffic", "latency".
 
         "traffic" is as ``get_traffic_stats`` gives it, "latency" as ``get_latency_stats``; the others are
         as in the stateless client: bytes with FCS, rates in bits or packets a second.
         """
-        stats = self._statistics.get_stats(ports, sync_now)
+        stats: dict[Any, Any] = self._statistics.get_stats(ports, sync_now)
         stats.pop("flow_stats", None)
         stats["traffic"] = self.get_traffic_stats(skip_zero, pid_input, is_sum)
         stats["latency"] = self._latency.get_latency_stats(skip_zero)
-        return stats
+        return cast("StatefulStats", stats)
 
     def clear_stats(
         self,
@@ -62,7 +63,7 @@ class Counters:
 
     def get_traffic_stats(
         self, skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False
-    ) -> dict[str, dict[str, Any]]:
+    ) -> TrafficStats:
         """The counters of a profile, or with ``is_sum`` of all: "client" and "server", each by name.
 
         Those that are zero are left out, unless ``skip_zero`` is False; then the lines that structure
@@ -109,7 +110,7 @@ class Counters:
 
     def get_traffic_tg_stats(
         self, tg_names: str | Sequence[str], skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE
-    ) -> dict[str, dict[str, dict[str, Any]]]:
+    ) -> dict[str, TrafficStats]:
         """The counters of template groups: for each name as ``get_traffic_stats``.
 
         They are since the start of the profile. Raises ``ASTFErrorBadTG`` for unknown names.
@@ -117,7 +118,7 @@ class Counters:
         names = [tg_names] if isinstance(tg_names, str) else list(tg_names)
         return self._book.read_groups(self._known(pid_input), names, skip_zero)
 
-    def get_flow_rates(self, pid_input: str = DEFAULT_PROFILE) -> dict[str, Any]:
+    def get_flow_rates(self, pid_input: str = DEFAULT_PROFILE) -> FlowRates:
         """What a profile was asked for against what it does; TRex's servers do not know that.
 
         ``offered_cps``, ``begun_cps`` and ``achieved_cps`` are connections a second that are asked for,
@@ -128,7 +129,7 @@ class Counters:
         """
         if "get_flow_rates" not in self._connection.session().supported_commands:
             raise STLError("the server does not count missed flows: only Allosaur's servers do")
-        rates: dict[str, Any] = self._connection.call("get_flow_rates", profile_id=self._known(pid_input))
+        rates: FlowRates = self._connection.call("get_flow_rates", profile_id=self._known(pid_input))
         return rates
 
     def _known(self, pid_input: str, is_sum: bool = False) -> str:
