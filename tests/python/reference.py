@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import allosaur
-import allosaur.client._stats
 import allosaur.server
 import allosaur.stats
 import allosaur.testing
@@ -101,7 +100,7 @@ def render() -> str:
 
 def statistics() -> Iterator[str]:
     """The types of statistics, as their source has them: of dictionaries nothing is left at run time."""
-    source = Path(allosaur.client._stats.__file__).read_text(encoding="utf-8")
+    source = Path(allosaur.stats.__file__).read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             fields = list(typed_fields(node, source))

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ..rpc._rpc import Call, Rpc
+from ..stats import Stats
 from ._connection import Connection
 from ._pgid import PgidBook, active_pgids
 from ._places import Ports
 from ._session import Session
-from ._stats import Stats
 
 _COUNTERS = ("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors")
 #: Counters that only our own server has: they appear when it sends them.

@@ -8,7 +8,7 @@ from typing import Any, cast
 from ..._errors import STLError
 from ...client._places import DEFAULT_PROFILE, Ports
 from ...client._statistics import Statistics
-from ...client._stats import FlowRates, StatefulStats, TrafficStats
+from ...stats import FlowRates, StatefulStats, TrafficStats
 from ._connection import Pids, StatefulConnection
 from ._counter_tables import DynamicBook, TrafficBook, errors_in
 from ._latency import Latency
