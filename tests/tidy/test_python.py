@@ -25,6 +25,7 @@ LARGER: dict[str, tuple[int, str]] = {}
 #: A module belongs to the longest name here that it begins with.
 MAY_IMPORT: dict[str, set[str]] = {
     "allosaur._errors": set(),
+    "allosaur.stats": set(),
     "allosaur.rpc": {"allosaur._errors"},
     "allosaur.packets": {"allosaur._errors"},
     "allosaur.streams": {"allosaur._errors", "allosaur.packets"},
@@ -32,10 +33,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.stateful": {"allosaur._errors", "allosaur.packets", "allosaur.streams"},
     "allosaur.services": {"allosaur._errors", "allosaur.packets"},
     "allosaur.client": {
-        *("allosaur._errors", "allosaur.rpc", "allosaur.packets", "allosaur.streams", "allosaur.services"),
+        *("allosaur._errors", "allosaur.stats", "allosaur.rpc"),
+        *("allosaur.packets", "allosaur.streams", "allosaur.services"),
     },
     "allosaur.stateful.client": {
-        *("allosaur._errors", "allosaur.rpc", "allosaur.services", "allosaur.client", "allosaur.stateful"),
+        *("allosaur._errors", "allosaur.stats", "allosaur.rpc"),
+        *("allosaur.services", "allosaur.client", "allosaur.stateful"),
     },
     "allosaur.emulation": {"allosaur._errors", "allosaur.rpc", "allosaur.streams"},
     "allosaur": set(),
