@@ -78,7 +78,7 @@ pub fn draw15(state: u32) -> u32 {
 }
 
 /// The generator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lcg {
     state: u32,
 }

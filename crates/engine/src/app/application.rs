@@ -46,9 +46,12 @@ pub enum Output {
     Buffer(BufferIndex),
     /// UDP: from now on, end the flow after a silence of so many milliseconds.
     Keepalive(u32),
-    /// TCP: a FIN follows what was said. UDP: the flow is over. Nothing more is asked for then.
+    /// It is through: the flow completes when all that was said is acknowledged. TCP: a FIN follows.
+    /// UDP: the flow is over. Nothing more is asked for then.
     Close,
-    /// TCP: reset the connection. UDP: as [`Close`](Output::Close).
+    /// The same for one that failed: what came makes no sense, or the peer was done too early.
+    Fail,
+    /// It is through, and ends by a reset. UDP: as [`Close`](Output::Close).
     Reset,
 }
 

@@ -9,7 +9,7 @@
 //! until nothing is connected any more, or nothing can be cut.
 
 use super::problem::ProgramProblem;
-use super::spec::ProgramCommand;
+use super::spec::{ProgramCommand, UNTIL_CLOSE};
 use super::variables::VARIABLES;
 
 /// How deep loops may stand in each other.
@@ -56,7 +56,7 @@ fn target(steps: &[ProgramCommand], i: usize) -> Option<usize> {
     }
 }
 
-/// Where a step leads without waiting.
+/// Where a step leads without waiting. What waits for the end of the other side waits once only.
 fn edges(steps: &[ProgramCommand], i: usize) -> Edges {
     let inside = |i: usize| Some(i).filter(|i| *i < steps.len());
     match steps[i] {
@@ -71,7 +71,7 @@ fn edges(steps: &[ProgramCommand], i: usize) -> Edges {
         ProgramCommand::Receive { bytes: count, .. }
         | ProgramCommand::ReceiveMessages {
             messages: count, ..
-        } if count > 0 => Edges::default(),
+        } if count > 0 && count != UNTIL_CLOSE => Edges::default(),
         ProgramCommand::Jump {
             condition: None, ..
         } => Edges {

@@ -7,7 +7,7 @@
 //! | a program, checked | `program`, `loop_check` for loops without end, `problem` |
 //! | one flow that runs it | `run`, with `variables` where it uses them |
 //! | what a flow runs that is no program: an application over bytes | `application` |
-//! | what is counted | `counters` |
+//! | what is counted | `counters`, with `http` for the classes of answers |
 //!
 //! An application knows nothing of packets: the flow that it belongs to tells it what happened, and
 //! asks it what to do ([`ProgramRun::poll_action`]).
@@ -15,6 +15,7 @@
 mod application;
 mod buffers;
 mod counters;
+mod http;
 mod loop_check;
 mod problem;
 mod program;
@@ -29,9 +30,10 @@ pub use buffers::{
     Buffers, SharedRun,
 };
 pub use counters::{ApplicationCounters, USER_COUNTERS, UdpCounters};
+pub use http::StatusClass;
 pub use problem::{COMMANDS_MAX, ProgramProblem};
 pub use program::{Program, ProgramError, Surroundings};
-pub use run::{Action, ProgramContext, ProgramRun, TURN_COMMANDS_MAX, YIELD};
+pub use run::{Action, Looked, ProgramContext, ProgramEnd, ProgramRun, TURN_COMMANDS_MAX, YIELD};
 pub use spec::{Addon, Comparison, Condition, ProgramCommand, ProgramSpec, TICK, Transport};
 pub use substitution::{
     DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,

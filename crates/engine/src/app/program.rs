@@ -9,9 +9,10 @@ use thiserror::Error;
 use super::application::ApplicationFactory;
 use super::buffers::{BufferIndex, Buffers};
 use super::counters::USER_COUNTERS;
+use super::http;
 use super::loop_check;
 use super::problem::{COMMANDS_MAX, ProgramProblem};
-use super::spec::{Addon, ProgramCommand, ProgramSpec, Transport};
+use super::spec::{Addon, ProgramCommand, ProgramSpec, Transport, UNTIL_CLOSE};
 use super::substitution::{DRAWN_FIRST, Drawn};
 use super::variables::VARIABLES;
 use crate::time::{Nanos, SECOND};
@@ -50,6 +51,8 @@ pub struct Program {
     pub(super) steps: Box<[ProgramCommand]>,
     /// What connections draw in it.
     pub(super) drawn: Box<[Drawn]>,
+    /// Of each step, whether it sends a request of HTTP/1; empty where none does.
+    pub(super) requests: Box<[bool]>,
     transport: Transport,
     addon: Option<Addon>,
     sent_bytes: u64,
@@ -100,6 +103,7 @@ impl Program {
         let mut program = Program {
             steps: steps.into_boxed_slice(),
             drawn: compiler.drawn.into_boxed_slice(),
+            requests: Box::default(),
             transport: spec.transport,
             addon: spec.addon,
             sent_bytes: 0,
@@ -113,7 +117,23 @@ impl Program {
             (bytes + u64::from(len), messages + 1)
         });
         (program.sent_bytes, program.messages) = (sent_bytes, messages);
+        program.requests = program.requests(surroundings.buffers);
         Ok(program)
+    }
+
+    fn requests(&self, buffers: &Buffers) -> Box<[bool]> {
+        let asks = |step: &ProgramCommand| {
+            let buffer = self.sent_by(step);
+            buffer.is_some_and(|buffer| http::is_request(buffers, buffer))
+        };
+        let requests: Box<[bool]> = match self.transport {
+            Transport::Stream => self.steps.iter().map(asks).collect(),
+            Transport::Datagram => Box::default(),
+        };
+        match requests.contains(&true) {
+            true => requests,
+            false => Box::default(),
+        }
     }
 
     /// The same, in whose place flows run an application over bytes.
@@ -139,6 +159,25 @@ impl Program {
     /// What else goes into its messages.
     pub fn addon(&self) -> Option<Addon> {
         self.addon
+    }
+
+    /// Whether something must arrive for it to come to its end. An application over bytes always waits
+    /// for something.
+    pub fn receives(&self) -> bool {
+        let waits = |step: &ProgramCommand| {
+            matches!(
+                step,
+                ProgramCommand::Receive { bytes: 1.., .. }
+                    | ProgramCommand::ReceiveMessages { messages: 1.., .. }
+            )
+        };
+        self.application.is_some() || self.steps.iter().any(waits)
+    }
+
+    /// Whether it resets its connection itself.
+    pub fn resets(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(step, ProgramCommand::Reset))
     }
 
     /// The bytes that its commands send, each command once.
@@ -231,6 +270,13 @@ impl Compiler<'_> {
                 messages: count,
                 clear,
             } => *count = self.receive(*count, *clear),
+            ProgramCommand::ReceiveUntilClose => {
+                self.awaited = 0;
+                step = ProgramCommand::Receive {
+                    bytes: UNTIL_CLOSE,
+                    clear: true,
+                };
+            }
             ProgramCommand::Delay { duration } => *duration = delay(*duration)?,
             ProgramCommand::DelayRandom { min, max } => (*min, *max) = (delay(*min)?, delay(*max)?),
             _ => {}
@@ -309,7 +355,7 @@ impl Compiler<'_> {
 
     /// What must arrive since what was waited for before.
     fn receive(&mut self, total: u64, clear: bool) -> u64 {
-        let count = total.saturating_sub(self.awaited);
+        let count = total.saturating_sub(self.awaited).min(UNTIL_CLOSE - 1);
         self.awaited = if clear { 0 } else { self.awaited.max(total) };
         count
     }

@@ -4,8 +4,9 @@
 
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;
+use super::http::{StatusClass, StatusLine};
 use super::program::Program;
-use super::spec::{ProgramCommand, TICK, Transport};
+use super::spec::{ProgramCommand, TICK, Transport, UNTIL_CLOSE};
 use super::substitution::DRAWN_FIRST;
 use super::variables::{VariableIndex, VariablePool, Variables};
 use crate::rng::Lcg;
@@ -82,6 +83,8 @@ enum Wait {
     Connected,
     /// So much as the step at `step` says.
     Received,
+    /// The same, where what comes next is looked at ([`Flag::LOOKS`]).
+    Looked,
     /// All that was sent is acknowledged.
     Acknowledged,
     /// There is room to send more.
@@ -94,6 +97,50 @@ enum Wait {
     Executed,
     /// It is over.
     Over,
+}
+
+/// How a run of a program came to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgramEnd {
+    /// It has not, or was stopped before.
+    #[default]
+    None,
+    /// All its commands ran.
+    Done,
+    /// It gave up: the other side was done before what it waited for began to come.
+    PeerClosedBetween,
+    /// It gave up: the other side was done when only a part had come.
+    PeerClosedWithin,
+    /// Of an application over bytes: it says so.
+    Failed,
+}
+
+/// Facts that are true or not.
+#[derive(Clone, Copy, Debug)]
+struct Flag(u8);
+
+impl Flag {
+    /// The connection is there.
+    const CONNECTED: Flag = Flag(1);
+    /// The other side is done.
+    const PEER_CLOSED: Flag = Flag(1 << 1);
+    /// Sending waits for acknowledgments.
+    const BLOCKING: Flag = Flag(1 << 2);
+    /// Something arrived.
+    const HAS_RECEIVED: Flag = Flag(1 << 3);
+    /// What arrives next is looked at: as the first of all, or as the answer to a request.
+    const LOOKS: Flag = Flag(1 << 4);
+    /// It is the answer to a request of HTTP/1.
+    const ASKED: Flag = Flag(1 << 5);
+}
+
+/// What there is to say of data that arrived and was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// It was the first of the flow.
+    pub is_first: bool,
+    /// It is the beginning of an answer over HTTP/1.
+    pub status: Option<StatusClass>,
 }
 
 /// The state of one run of a program.
@@ -118,10 +165,10 @@ pub struct ProgramRun {
     /// The group of the one before.
     group_before: u16,
     wait: Wait,
-    is_connected: bool,
-    is_peer_closed: bool,
-    /// Sending waits for acknowledgments.
-    is_blocking: bool,
+    flags: Flag,
+    end: ProgramEnd,
+    /// How much of the answer that is looked at was read.
+    status: StatusLine,
 }
 
 /// Millions of them are held at once.
@@ -148,16 +195,26 @@ impl ProgramRun {
             group: 0,
             group_before: 0,
             wait,
-            is_connected: false,
-            is_peer_closed: false,
-            is_blocking: true,
+            flags: Flag(Flag::BLOCKING.0 | Flag::LOOKS.0),
+            end: ProgramEnd::None,
+            status: StatusLine::default(),
         }
+    }
+
+    #[inline]
+    fn has(&self, flag: Flag) -> bool {
+        self.flags.0 & flag.0 != 0
+    }
+
+    #[inline]
+    fn set(&mut self, flag: Flag) {
+        self.flags.0 |= flag.0;
     }
 
     /// The connection is there.
     #[inline]
     pub fn handle_connected(&mut self) {
-        self.is_connected = true;
+        self.set(Flag::CONNECTED);
         self.go_on_from(Wait::Connected);
     }
 
@@ -165,7 +222,52 @@ impl ProgramRun {
     #[inline]
     pub fn handle_delivered(&mut self, bytes: u32) {
         self.received = Tight::new(self.received.get() + u64::from(bytes));
-        self.go_on_from(Wait::Received);
+        self.go_on_with_received();
+    }
+
+    /// Whether what was delivered just now is to be [looked at](ProgramRun::look).
+    #[inline]
+    pub fn looks(&self) -> bool {
+        self.has(Flag::LOOKS)
+    }
+
+    /// Looks at the bytes or the message that came last, `data` with those that are there of them: they are
+    /// the first of all, or an answer.
+    #[cold]
+    pub fn look(&mut self, data: &[u8]) -> Looked {
+        let is_first = !self.has(Flag::HAS_RECEIVED);
+        self.set(Flag::HAS_RECEIVED);
+        let is_asked = self.has(Flag::ASKED);
+        let status = is_asked.then(|| self.status.read(data)).flatten();
+        if !is_asked || status.is_some() {
+            self.flags.0 &= !(Flag::LOOKS.0 | Flag::ASKED.0);
+        }
+        Looked { is_first, status }
+    }
+
+    /// Whether anything arrived.
+    pub fn has_received(&self) -> bool {
+        self.has(Flag::HAS_RECEIVED)
+    }
+
+    /// Whether the other side is done.
+    pub fn is_peer_closed(&self) -> bool {
+        self.has(Flag::PEER_CLOSED)
+    }
+
+    /// Whether nothing is missing if it ends now: it waits for the end of the other side, for data of
+    /// which nothing has come, or for what it sent to be acknowledged.
+    pub fn is_between(&self) -> bool {
+        match self.wait {
+            Wait::PeerClosed | Wait::Acknowledged => true,
+            Wait::Received | Wait::Looked => self.received.get() == 0,
+            _ => false,
+        }
+    }
+
+    /// How it came to its end.
+    pub fn end_reached(&self) -> ProgramEnd {
+        self.end
     }
 
     /// TCP: the same where the program still waits for more than arrived so far: it need not be
@@ -188,7 +290,7 @@ impl ProgramRun {
     /// UDP: a message arrived.
     pub fn handle_message(&mut self) {
         self.received = Tight::new(self.received.get() + 1);
-        self.go_on_from(Wait::Received);
+        self.go_on_with_received();
     }
 
     /// TCP: all that was sent is acknowledged.
@@ -207,9 +309,9 @@ impl ProgramRun {
     /// The other side will send no more. What arrived before must have been said before.
     #[inline]
     pub fn handle_peer_closed(&mut self) {
-        self.is_peer_closed = true;
+        self.set(Flag::PEER_CLOSED);
         self.go_on_from(Wait::PeerClosed);
-        self.go_on_from(Wait::Received);
+        self.go_on_with_received();
     }
 
     /// The time of [`Action::WakeAt`] has come.
@@ -270,7 +372,7 @@ impl ProgramRun {
             }
             self.taken += 1;
             let Some(step) = cx.program.steps.get(usize::from(self.step)) else {
-                return Some(self.end(Action::Close));
+                return Some(self.end(ProgramEnd::Done, Action::Close));
             };
             let action = self.take(*step, cx);
             if action.is_some() {
@@ -289,8 +391,24 @@ impl ProgramRun {
         }
     }
 
-    fn end(&mut self, action: Action) -> Action {
+    fn set_blocking(&mut self, blocking: bool) {
+        self.flags.0 &= !Flag::BLOCKING.0;
+        if blocking {
+            self.set(Flag::BLOCKING);
+        }
+    }
+
+    #[inline]
+    fn go_on_with_received(&mut self) {
+        if matches!(self.wait, Wait::Received | Wait::Looked) {
+            self.wait = Wait::No;
+            self.taken = 0;
+        }
+    }
+
+    fn end(&mut self, end: ProgramEnd, action: Action) -> Action {
         self.wait = Wait::Over;
+        self.end = end;
         action
     }
 
@@ -302,21 +420,21 @@ impl ProgramRun {
             ProgramCommand::ReceiveMessages { messages, clear } => {
                 return self.receive(messages, clear, cx);
             }
-            ProgramCommand::Connect if !self.is_connected => {
+            ProgramCommand::Connect if !self.has(Flag::CONNECTED) => {
                 self.wait = Wait::Connected;
                 return None;
             }
-            ProgramCommand::WaitForPeerClose if !self.is_peer_closed => {
+            ProgramCommand::WaitForPeerClose if !self.has(Flag::PEER_CLOSED) => {
                 self.wait = Wait::PeerClosed;
                 return None;
             }
-            ProgramCommand::Reset => return Some(self.end(Action::Reset)),
+            ProgramCommand::Reset => return Some(self.end(ProgramEnd::Done, Action::Reset)),
             _ => self.step += 1,
         }
         match step {
             ProgramCommand::Send { buffer } => {
                 let buffer = self.buffer(buffer, cx);
-                Some(self.send(buffer))
+                Some(self.send(buffer, cx.program))
             }
             ProgramCommand::SendMessage { buffer } => Some(Action::SendMessage {
                 buffer: self.buffer(buffer, cx),
@@ -335,10 +453,10 @@ impl ProgramRun {
             }),
             // After the last of these the program is at its end, and closes.
             ProgramCommand::Connect | ProgramCommand::WaitForPeerClose => Some(Action::Acknowledge),
-            ProgramCommand::CloseMessage => Some(self.end(Action::Close)),
+            ProgramCommand::CloseMessage => Some(self.end(ProgramEnd::Done, Action::Close)),
             ProgramCommand::ExecuteTemplate if self.group != 0 => Some(self.execute(cx)),
             ProgramCommand::SendMode { blocking } => {
-                self.is_blocking = blocking;
+                self.set_blocking(blocking);
                 None
             }
             ProgramCommand::SetTemplate { group } => {
@@ -365,8 +483,12 @@ impl ProgramRun {
     }
 
     #[inline]
-    fn send(&mut self, buffer: BufferIndex) -> Action {
-        self.wait = if self.is_blocking {
+    fn send(&mut self, buffer: BufferIndex, program: &Program) -> Action {
+        if let Some(true) = program.requests.get(usize::from(self.step) - 1) {
+            self.set(Flag(Flag::LOOKS.0 | Flag::ASKED.0));
+            self.status = StatusLine::default();
+        }
+        self.wait = if self.has(Flag::BLOCKING) {
             Wait::Acknowledged
         } else {
             Wait::Room
@@ -454,11 +576,23 @@ impl ProgramRun {
             self.step += 1;
             return None;
         }
-        if self.is_peer_closed && cx.program.transport() == Transport::Stream {
+        if self.has(Flag::PEER_CLOSED) && cx.program.transport() == Transport::Stream {
+            if count == UNTIL_CLOSE {
+                self.received = Tight::new(0);
+                self.step += 1;
+                return None;
+            }
             // What will never come is not waited for: the flow would stay for ever.
-            return Some(self.end(Action::Close));
+            let end = match received {
+                0 => ProgramEnd::PeerClosedBetween,
+                _ => ProgramEnd::PeerClosedWithin,
+            };
+            return Some(self.end(end, Action::Close));
         }
-        self.wait = Wait::Received;
+        self.wait = match self.has(Flag::LOOKS) {
+            true => Wait::Looked,
+            false => Wait::Received,
+        };
         None
     }
 

@@ -5,6 +5,9 @@ use crate::time::{MILLISECOND, Nanos};
 /// The unit of time variables: 10 ms, as TRex counts.
 pub const TICK: Nanos = 10 * MILLISECOND;
 
+/// As a number of bytes that are waited for: all that come until the other side is done.
+pub(super) const UNTIL_CLOSE: u64 = u64::MAX;
+
 /// What carries the bytes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
@@ -58,6 +61,9 @@ pub enum ProgramCommand {
         /// Forget what arrived when there are enough, also what is too many.
         clear: bool,
     },
+    /// `rx` with `until_close`: wait until the other side is done, however much it sends before, and
+    /// forget what arrived.
+    ReceiveUntilClose,
     /// `tx_msg`: send a buffer as one message.
     SendMessage {
         /// The number of the buffer.
@@ -180,7 +186,7 @@ impl ProgramCommand {
     pub fn name(&self) -> &'static str {
         match self {
             ProgramCommand::Send { .. } => "tx",
-            ProgramCommand::Receive { .. } => "rx",
+            ProgramCommand::Receive { .. } | ProgramCommand::ReceiveUntilClose => "rx",
             ProgramCommand::SendMessage { .. } => "tx_msg",
             ProgramCommand::ReceiveMessages { .. } => "rx_msg",
             ProgramCommand::Delay { .. } => "delay",
@@ -210,6 +216,7 @@ impl ProgramCommand {
         match self {
             ProgramCommand::Send { .. }
             | ProgramCommand::Receive { .. }
+            | ProgramCommand::ReceiveUntilClose
             | ProgramCommand::Reset
             | ProgramCommand::WaitForPeerClose
             | ProgramCommand::Connect

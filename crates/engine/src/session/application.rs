@@ -1,7 +1,7 @@
 //! What runs on a flow: a program in place, or an application over bytes in a pool beside it.
 
 use super::receive_buffer::ReceiveBuffer;
-use crate::app::{Application, ApplicationContext, FlowEvent, Program, ProgramRun};
+use crate::app::{Application, ApplicationContext, FlowEvent, Program, ProgramEnd, ProgramRun};
 use crate::tcp::{End, Seq};
 
 /// What runs on a flow.
@@ -45,6 +45,12 @@ pub(super) struct ByteApplication {
     pub(super) has_ended: bool,
     /// It is asked for nothing any more.
     pub(super) is_stopped: bool,
+    /// How it said that it is through.
+    pub(super) end: ProgramEnd,
+    /// Something arrived.
+    pub(super) has_received: bool,
+    /// The peer was done before it ended.
+    pub(super) was_peer_closed: bool,
 }
 
 impl ByteApplication {
@@ -114,6 +120,9 @@ impl ApplicationPool {
             is_peer_closed: false,
             has_ended: false,
             is_stopped: false,
+            end: ProgramEnd::None,
+            has_received: false,
+            was_peer_closed: false,
         });
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -132,6 +141,11 @@ impl ApplicationPool {
     /// It has done its work.
     pub(super) fn put_back(&mut self, index: ApplicationIndex, it: Box<ByteApplication>) {
         self.places[index.0 as usize] = Some(it);
+    }
+
+    /// A look at one that is not at work; `None` where it is.
+    pub(super) fn look(&self, index: ApplicationIndex) -> Option<&ByteApplication> {
+        self.places[index.0 as usize].as_deref()
     }
 
     /// Whether one was told the end of its connection, and all before it.

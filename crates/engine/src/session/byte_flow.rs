@@ -7,7 +7,8 @@ use super::application::{ApplicationIndex, ByteApplication};
 use super::context::FlowContext;
 use super::flow::{FlowTransport, Session, SessionFlag};
 use super::links::segment_bytes_max;
-use crate::app::{Action, FlowEvent, Output};
+use super::measure::{note_connected, note_first_byte};
+use crate::app::{Action, FlowEvent, Output, ProgramEnd};
 use crate::tcp::{Connection, End, Outcome, Segment};
 use crate::time::{Nanos, Tight};
 
@@ -51,12 +52,16 @@ impl Session {
         }
         if outcome.connected {
             self.flags.set(SessionFlag::Connected);
+            note_connected(self.whose(), cx);
         }
-        cx.with_bytes(index, |cx, it| {
+        let is_first = cx.with_bytes(index, |cx, it| {
             if outcome.connected {
                 it.tell(&mut cx.application(), FlowEvent::Connected);
             }
             it.is_peer_closed |= outcome.peer_closed;
+            it.was_peer_closed |= outcome.peer_closed;
+            let is_first = outcome.delivered_bytes > 0 && !it.has_received;
+            it.has_received |= is_first;
             if !direct.is_empty() {
                 it.offer_directly(&mut cx.application(), direct);
             }
@@ -66,7 +71,11 @@ impl Session {
             if let Some(end) = outcome.ended {
                 it.tell_end(&mut cx.application(), end);
             }
+            is_first
         });
+        if is_first {
+            note_first_byte(self.whose(), cx);
+        }
     }
 
     /// The flow is over, whatever carried it.
@@ -87,9 +96,13 @@ impl Session {
     /// anything.
     #[inline(never)]
     pub(super) fn run_bytes(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) -> bool {
-        cx.with_bytes(index, |cx, it| {
+        let acted = cx.with_bytes(index, |cx, it| {
             !it.is_stopped && self.run_application_over(cx, it)
-        })
+        });
+        if !self.is_judged() {
+            self.note_program_end(cx);
+        }
+        acted
     }
 
     fn run_application_over(&mut self, cx: &mut FlowContext<'_>, it: &mut ByteApplication) -> bool {
@@ -106,6 +119,11 @@ impl Session {
                 break;
             };
             acted = true;
+            it.end = match &output {
+                Output::Close | Output::Reset => ProgramEnd::Done,
+                Output::Fail => ProgramEnd::Failed,
+                _ => it.end,
+            };
             self.say(cx, output);
         }
         if !self.flags.has(SessionFlag::Aborted) {
@@ -145,8 +163,8 @@ impl Session {
                     },
                 );
             }
-            Output::Close => return self.act(cx, Action::Close),
-            Output::Reset => return self.act(cx, Action::Reset),
+            Output::Close | Output::Fail => return self.flags.set(SessionFlag::Closing),
+            Output::Reset => return self.reset(cx.now),
         };
         match &mut self.transport {
             FlowTransport::Tcp(_) => {

@@ -20,11 +20,13 @@ impl Session {
 
     /// The test is over: it ends as soon as its reset has left.
     pub fn cut_off(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+        self.flags.set(SessionFlag::CutOff);
         self.end_at_once(cx, tx, Connection::cut_off)
     }
 
     /// Nobody wants it: the same, as a fault of the flow.
     pub fn abort(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+        self.flags.set(SessionFlag::GivenUp);
         self.end_at_once(cx, tx, Connection::abort)
     }
 
@@ -51,6 +53,17 @@ impl Session {
         self.attend(cx, tx)
     }
 
+    /// Its application wants it reset.
+    pub(super) fn reset(&mut self, now: Nanos) {
+        match &mut self.transport {
+            FlowTransport::Tcp(connection) => {
+                connection.abort();
+                self.note_abort(now);
+            }
+            FlowTransport::Udp(_) => self.flags.set(SessionFlag::Closing),
+        }
+    }
+
     /// It was reset: from now on it only waits for room to say so, and not for long.
     pub(super) fn note_abort(&mut self, now: Nanos) {
         self.flags.set(SessionFlag::Aborted);
@@ -60,6 +73,7 @@ impl Session {
     /// Others need its place: it is over, without a word.
     pub fn give_way(&mut self, cx: &mut FlowContext<'_>) -> FlowStatus {
         if !self.is_over() {
+            self.flags.set(SessionFlag::GivenUp);
             self.end_untold(cx);
         }
         FlowStatus::Over

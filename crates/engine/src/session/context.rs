@@ -4,8 +4,10 @@ use allosaur_packet::shared_payload::SharedPayload;
 
 use super::app_latency::{Connections, LatencyCounters};
 use super::application::{ApplicationIndex, ApplicationPool, ByteApplication};
+use super::flow_times::FlowTimes;
 use super::links::Links;
 use super::outbox::OutboxPool;
+use super::outcome::OutcomeCounters;
 use crate::app::{
     ApplicationContext, ApplicationCounters, Buffers, Program, UdpCounters, VariablePool,
 };
@@ -25,6 +27,8 @@ pub struct SideCounters {
     pub application: ApplicationCounters,
     /// The add-on "latency".
     pub latency: LatencyCounters,
+    /// How flows ended.
+    pub outcomes: OutcomeCounters,
 }
 
 /// How the frames of one side of a template look.
@@ -55,6 +59,8 @@ pub struct Pools {
     pub prefixes: Prefixes,
     /// Numbers for connections of the add-on "latency".
     pub connections: Connections,
+    /// Where random times come from.
+    pub rng: Lcg,
     /// What TCP's clock said at the engine's time 0, in milliseconds.
     pub tcp_began_ms: u32,
     /// The time of all that happens now, see [`set_clock`](Pools::set_clock).
@@ -143,8 +149,8 @@ pub struct FlowContext<'a> {
     pub counters: &'a mut SideCounters,
     /// What all flows share, with the time in other units.
     pub pools: &'a mut Pools,
-    /// Where random times come from.
-    pub rng: &'a mut Lcg,
+    /// How long the flows of its run took, of clients.
+    pub times: &'a mut FlowTimes,
 }
 
 impl FlowContext<'_> {
@@ -172,7 +178,7 @@ impl FlowContext<'_> {
     pub(super) fn application(&mut self) -> ApplicationContext<'_> {
         ApplicationContext {
             now: self.now,
-            rng: self.rng,
+            rng: &mut self.pools.rng,
             counters: &mut self.counters.application,
         }
     }

@@ -26,17 +26,17 @@ impl Session {
         }
     }
 
-    /// Segments arrived that are handled as one: `segment` is the first of them.
+    /// Segments arrived that are handled as one: `segment` is the first of them, with this data.
     pub fn handle_coalesced(
         &mut self,
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
-        segment: &Segment,
+        (segment, data): (&Segment, &[u8]),
         coalesced: Coalesced,
     ) -> FlowStatus {
         if let FlowTransport::Tcp(connection) = &mut self.transport {
             let outcome = connection.handle_coalesced(&mut cx.tcp(), segment, coalesced);
-            self.note_outcome(cx, &outcome);
+            self.note_outcome(cx, &outcome, Some((segment, data)));
         }
         self.attend(cx, tx)
     }
@@ -79,7 +79,7 @@ impl Session {
         match &mut self.transport {
             FlowTransport::Tcp(connection) => {
                 let outcome = connection.handle_timeout(&mut cx.tcp());
-                self.note_outcome(cx, &outcome);
+                self.note_outcome(cx, &outcome, None);
             }
             FlowTransport::Udp(udp) => udp.handle_timeout(cx.now, &mut cx.counters.udp),
         }

@@ -11,8 +11,10 @@ use allosaur_packet::shared_payload::SharedPayload;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::application::FlowApplication;
+use super::begin_time::BeginTime;
 use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
 use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
+use super::measure::{Whose, delivered, look_at, note_connected};
 use super::outbox::Outbox;
 use super::udp::Udp;
 use super::wire::{Addresses, ETHERNET, Encapsulation, Envelope, TIMED_BYTES};
@@ -47,6 +49,14 @@ pub(super) enum SessionFlag {
     Connected = 1 << 1,
     /// It was reset, and waits for room to say so.
     Aborted = 1 << 2,
+    /// The end of the test ended it.
+    CutOff = 1 << 3,
+    /// Nobody wants it, or others need its place.
+    GivenUp = 1 << 4,
+    /// It was judged, see `outcome`.
+    Judged = 1 << 5,
+    /// We asked for it.
+    Client = 1 << 6,
 }
 
 /// Those that are true.
@@ -78,6 +88,7 @@ pub struct Session {
     pub(super) link: LinkIndex,
     pub(super) identification: u16,
     pub(super) flags: SessionFlags,
+    pub(super) begin_time: BeginTime,
 }
 
 impl Session {
@@ -118,6 +129,20 @@ impl Session {
         }
     }
 
+    /// Whose it is, for what is measured.
+    pub(super) fn whose(&self) -> Whose {
+        Whose {
+            is_client: self.is_client(),
+            begin_time: self.begin_time,
+        }
+    }
+
+    /// When it began.
+    #[inline]
+    pub fn begin_time(&self) -> BeginTime {
+        self.begin_time
+    }
+
     /// Whether it is in TIME-WAIT.
     #[inline]
     pub fn is_in_time_wait(&self) -> bool {
@@ -147,7 +172,7 @@ impl Session {
             } else {
                 connection.input(&mut cx.tcp(), segment, &mut outcome);
             }
-            self.note_outcome(cx, &outcome);
+            self.note_outcome(cx, &outcome, Some((segment, data)));
             if outcome.refused {
                 self.refuse(cx, tx, segment);
             }
@@ -155,9 +180,14 @@ impl Session {
         self.attend(cx, tx)
     }
 
-    /// What happened to the connection, told to the program.
+    /// What happened to the connection, told to the program; with the segment that brought it.
     #[inline(always)]
-    pub(super) fn note_outcome(&mut self, cx: &mut FlowContext<'_>, outcome: &Outcome) {
+    pub(super) fn note_outcome(
+        &mut self,
+        cx: &mut FlowContext<'_>,
+        outcome: &Outcome,
+        arrived: Option<(&Segment, &[u8])>,
+    ) {
         let program = match &mut self.application {
             FlowApplication::Program(program) => program,
             FlowApplication::Bytes(index) => {
@@ -165,9 +195,14 @@ impl Session {
                 return self.note_outcome_of_bytes(cx, index, *outcome, &[]);
             }
         };
+        let whose = Whose {
+            is_client: self.flags.has(SessionFlag::Client),
+            begin_time: self.begin_time,
+        };
         if outcome.connected {
             self.flags.set(SessionFlag::Connected);
             program.handle_connected();
+            note_connected(whose, cx);
         }
         if outcome.acknowledged_bytes > 0 {
             let bytes = outcome.acknowledged_bytes;
@@ -181,6 +216,13 @@ impl Session {
             let bytes = outcome.delivered_bytes;
             if !program.take_part(cx.program, bytes) {
                 program.handle_delivered(bytes);
+                if program.looks() {
+                    let FlowTransport::Tcp(connection) = &self.transport else {
+                        return;
+                    };
+                    let data = delivered(connection, outcome, arrived);
+                    look_at(program, data, whose, cx);
+                }
             }
         }
         if outcome.peer_closed {
@@ -241,7 +283,7 @@ impl Session {
             let mut inner = ProgramContext {
                 program: cx.program,
                 now: cx.now,
-                rng: cx.rng,
+                rng: &mut cx.pools.rng,
                 variables: &mut cx.pools.variables,
                 counters: &mut cx.counters.application,
             };
@@ -289,12 +331,14 @@ impl Session {
                 },
                 FlowTransport::Udp(udp),
             ) => udp.set_keepalive(cx.now, timeout_ms, received_only),
-            (Action::Close, _) => self.flags.set(SessionFlag::Closing),
-            (Action::Reset, FlowTransport::Tcp(connection)) => {
-                connection.abort();
-                self.note_abort(cx.now);
+            (Action::Close, _) => {
+                self.flags.set(SessionFlag::Closing);
+                self.note_program_end(cx);
             }
-            (Action::Reset, FlowTransport::Udp(_)) => self.flags.set(SessionFlag::Closing),
+            (Action::Reset, _) => {
+                self.reset(cx.now);
+                self.note_program_end(cx);
+            }
             // Who called sees it by `executes`, or has seen to it.
             (Action::Execute { .. } | Action::Acknowledge, _) => {}
             // Programs are checked for their transport.

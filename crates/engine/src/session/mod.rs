@@ -10,20 +10,26 @@
 //! | bytes for the latter | `byte_flow`, `receive_buffer` |
 //! | what TCP still has to send | `outbox` |
 //! | what is left of it in TIME-WAIT | `time_wait` |
+//! | when it began, how long it took, and how it ended | `begin_time`, `flow_times` with `measure`, `outcome` with `judge` |
 //! | where frames go | `links` |
 //! | the time there and back in messages | `app_latency` |
 //! | frames | `wire`, with what is in front of IP in `encapsulation` |
 
 pub mod app_latency;
 mod application;
+mod begin_time;
 mod byte_flow;
 mod close;
 mod context;
 mod events;
 mod flow;
+mod flow_times;
+mod judge;
 mod links;
+mod measure;
 mod open;
 mod outbox;
+mod outcome;
 mod receive_buffer;
 mod time_wait;
 mod transmit;
@@ -33,9 +39,12 @@ pub mod wire;
 
 pub use app_latency::LatencyCounters;
 pub use application::ApplicationPool;
+pub use begin_time::BeginTime;
 pub use context::{Clock, FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools, SideCounters};
 pub use flow::Session;
+pub use flow_times::{FlowTimes, TimeHistogram};
 pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};
+pub use outcome::{FlowOutcome, OutcomeCounters};
 pub use time_wait::TimeWaitSession;
 pub use wire::Encapsulation;

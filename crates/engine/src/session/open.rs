@@ -2,6 +2,7 @@
 
 use super::app_latency::{Header, Stamp};
 use super::application::FlowApplication;
+use super::begin_time::BeginTime;
 use super::context::FlowContext;
 use super::flow::{FlowTransport, Session, SessionFlag, SessionFlags};
 use super::links::{LinkAddresses, segment_bytes_max};
@@ -31,7 +32,9 @@ impl Session {
                 FlowTransport::Udp(Udp::new(cx.now, stamp))
             }
         };
-        Session::new(cx, key, link, transport)
+        let mut session = Session::new(cx, key, link, transport);
+        session.flags.set(SessionFlag::Client);
+        session
     }
 
     /// A flow that another end asked for with `syn`.
@@ -73,8 +76,9 @@ impl Session {
             outbox: Outbox::default(),
             wake_at: Tight::MAX,
             link: cx.pools.links.hold(link),
-            identification: cx.rng.next15() as u16,
+            identification: cx.pools.rng.next15() as u16,
             flags: SessionFlags::default(),
+            begin_time: BeginTime::at(cx.now),
         };
         if is_datagram {
             session.flags.set(SessionFlag::Connected);

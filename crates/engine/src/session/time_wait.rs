@@ -2,6 +2,7 @@
 //! what comes late.
 
 use super::application::FlowApplication;
+use super::begin_time::BeginTime;
 use super::context::{Pools, SideCounters};
 use super::flow::{FlowTransport, Session, SessionFlag, SessionFlags};
 use super::links::LinkIndex;
@@ -23,7 +24,8 @@ pub struct TimeWaitSession {
 
 impl Session {
     /// What is left of it in TIME-WAIT; `None` while it is not there, or has something else to do.
-    /// It may be forgotten then, after [`release_all_but_link`](Session::release_all_but_link).
+    /// It may be forgotten then, if it was judged, after
+    /// [`release_all_but_link`](Session::release_all_but_link).
     #[inline(always)]
     pub fn to_time_wait(&self, now: Nanos, pools: &Pools) -> Option<TimeWaitSession> {
         let FlowTransport::Tcp(connection) = &self.transport else {
@@ -49,11 +51,12 @@ impl Session {
 
 impl TimeWaitSession {
     /// The flow again, to take what comes late.
-    pub fn session(&self, tunables: &Tunables) -> Session {
+    pub fn session(&self, tunables: &Tunables, begin_time: BeginTime) -> Session {
         let tcp = self.tcp;
         let mut flags = SessionFlags::default();
         flags.set(SessionFlag::Closing);
         flags.set(SessionFlag::Connected);
+        flags.set(SessionFlag::Judged);
         Session {
             key: self.key,
             transport: FlowTransport::Tcp(tcp.connection(tunables)),
@@ -63,6 +66,7 @@ impl TimeWaitSession {
             link: self.link,
             identification: self.identification,
             flags,
+            begin_time,
         }
     }
 

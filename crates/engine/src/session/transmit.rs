@@ -55,7 +55,7 @@ impl Session {
         let progress = connection.poll_transmit(&mut tcp, &mut outcome, &mut leaving);
         self.identification = leaving.identification;
         if outcome.ended.is_some() {
-            self.note_outcome(cx, &outcome);
+            self.note_outcome(cx, &outcome, None);
         }
         progress
     }

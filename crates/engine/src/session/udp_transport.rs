@@ -6,6 +6,7 @@ use super::app_latency::Stamp;
 use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, Session, SessionFlag};
+use super::measure::{look_at, note_first_byte};
 use super::transmit::envelope;
 use super::wire::Content;
 use crate::tcp::Progress;
@@ -19,6 +20,7 @@ impl Session {
         tx: &mut impl FrameTx,
         message: &[u8],
     ) -> FlowStatus {
+        let whose = self.whose();
         if let FlowTransport::Udp(udp) = &mut self.transport {
             udp.hear(cx.now);
             cx.counters.udp.rcvpkt += 1;
@@ -28,13 +30,22 @@ impl Session {
                 stamp.hear(now_us, message, &mut cx.counters.latency);
             }
             match &mut self.application {
-                FlowApplication::Program(program) => program.handle_message(),
+                FlowApplication::Program(program) => {
+                    program.handle_message();
+                    if program.looks() {
+                        look_at(program, &[], whose, cx);
+                    }
+                }
                 FlowApplication::Bytes(index) => {
                     let index = *index;
-                    cx.with_bytes(index, |cx, it| {
+                    let is_first = cx.with_bytes(index, |cx, it| {
                         it.application
                             .handle_message(&mut cx.application(), message);
+                        !std::mem::replace(&mut it.has_received, true)
                     });
+                    if is_first {
+                        note_first_byte(whose, cx);
+                    }
                 }
             }
         }

@@ -224,7 +224,7 @@ impl StatefulEngine {
         let info = self.ports[usize::from(entry.session.key().port)].as_ref();
         if let (Some(run), Some(info)) = (run, info) {
             let whose = (entry.template, entry.side());
-            let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
+            let mut cx = context(now, run, whose, info, &mut self.pools);
             entry.session.run_instead(&mut cx);
         }
     }

@@ -26,7 +26,7 @@ impl StatefulEngine {
     ) {
         let rest = self.time_wait.at(index);
         if !rest.is_some_and(TimeWaitEntry::is_lingering) {
-            let index = self.leave_time_wait(now, index);
+            let index = self.leave_time_wait(index);
             let index = index.expect("what the table has is held");
             let frame = Frame {
                 burst: None,

@@ -5,6 +5,7 @@
 use super::StatefulEngine;
 use super::entry::FlowFlags;
 use super::run::place;
+use crate::session::SideCounters;
 use crate::template::Side;
 
 /// What the flows of a core hold. All of it is zero when there is none.
@@ -64,7 +65,7 @@ impl StatefulEngine {
         rule(fits, "a flow has one application at most")?;
         rule(it.prefixes <= it.flows, "prefixes have flows")?;
         let mut half_open = 0;
-        let mut working = vec![[0_u64; 3]; self.runs.len()];
+        let mut working = vec![RunFlows::default(); self.runs.len()];
         for index in self.flows.indices() {
             let entry = self.flows.at(index).expect("it is in the list");
             let key = entry.session.key();
@@ -75,8 +76,10 @@ impl StatefulEngine {
             half_open += usize::from(entry.is(FlowFlags::HalfOpen));
             if !entry.is(FlowFlags::Lingering) {
                 let of_run = &mut working[usize::from(entry.run.0)];
-                of_run[place(entry.side())] += 1;
-                of_run[2] += u64::from(entry.session.is_in_time_wait());
+                let side = place(entry.side());
+                of_run.working[side] += 1;
+                of_run.judged[side] += u64::from(entry.session.is_judged());
+                of_run.in_time_wait += u64::from(entry.session.is_in_time_wait());
             }
         }
         for index in self.time_wait.indices() {
@@ -86,8 +89,9 @@ impl StatefulEngine {
             rule(found, &format!("{key:?} in TIME-WAIT is found by its key"))?;
             if !rest.is_lingering() {
                 let of_run = &mut working[usize::from(rest.run().0)];
-                of_run[place(rest.side())] += 1;
-                of_run[2] += 1;
+                of_run.working[place(rest.side())] += 1;
+                of_run.judged[place(rest.side())] += 1;
+                of_run.in_time_wait += 1;
             }
         }
         let counted = self.half_open.count();
@@ -96,33 +100,55 @@ impl StatefulEngine {
     }
 
     /// Each profile knows how many flows it has: of clients, of servers, and how many of both are
-    /// in TIME-WAIT.
-    fn audit_runs(&self, working: &[[u64; 3]]) -> Result<(), String> {
+    /// in TIME-WAIT. Each of its flows that ended did so in one way.
+    fn audit_runs(&self, working: &[RunFlows]) -> Result<(), String> {
         for (run, flows) in self.runs.iter().zip(working) {
             let Some(run) = run else {
-                rule(*flows == [0; 3], "flows belong to what runs")?;
+                rule(*flows == RunFlows::default(), "flows belong to what runs")?;
                 continue;
             };
             for side in [Side::Client, Side::Server] {
                 let groups = || run.groups.iter().map(|group| &group[place(side)]);
                 let active: u64 = groups().map(|group| group.active).sum();
                 rule(
-                    active == flows[place(side)],
+                    active == flows.working[place(side)],
                     "active flows are those there are",
+                )?;
+                let begun = groups().map(|group| begun(&group.flows));
+                let judged = groups().map(|group| group.flows.outcomes.judged());
+                rule(
+                    begun.sum::<u64>() + flows.judged[place(side)] == active + judged.sum::<u64>(),
+                    "flows that are over, or will not change, ended in one way",
                 )?;
                 rule(
                     groups().all(|group| group.established <= group.active),
                     "established flows are active",
                 )?;
             }
-            rule(run.flows == flows[0] + flows[1], "a run counts its flows")?;
+            let [clients, servers] = flows.working;
+            rule(run.flows == clients + servers, "a run counts its flows")?;
             rule(
-                run.in_time_wait == flows[2],
+                run.in_time_wait == flows.in_time_wait,
                 "a run counts flows in TIME-WAIT",
             )?;
         }
         Ok(())
     }
+}
+
+/// The flows of a run: of clients and servers, all and those that were judged; and those of both that
+/// are in TIME-WAIT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct RunFlows {
+    working: [u64; 2],
+    judged: [u64; 2],
+    in_time_wait: u64,
+}
+
+/// Flows that one side began or accepted.
+fn begun(counters: &SideCounters) -> u64 {
+    let (tcp, udp) = (&counters.tcp, &counters.udp);
+    tcp.connattempt + tcp.accepts + udp.connects + udp.accepts
 }
 
 fn rule(holds: bool, name: &str) -> Result<(), String> {

@@ -1,5 +1,6 @@
 //! Flows that end: each when it is over, all of a profile with it.
 
+use super::dispatch::context;
 use super::entry::{FlowEntry, FlowFlags};
 use super::run::place;
 use super::{RunIndex, StatefulEngine, WOKEN_AHEAD};
@@ -19,6 +20,10 @@ impl StatefulEngine {
         if entry.is(FlowFlags::Lingering) {
             return self.forget(index);
         }
+        if !entry.session.is_judged() {
+            self.judge(now, index);
+        }
+        let entry = self.flows.at_mut(index).expect("it was just called");
         if entry.clear_flag(FlowFlags::HalfOpen) {
             self.half_open.leave();
         }
@@ -48,6 +53,28 @@ impl StatefulEngine {
         } else {
             self.forget(index);
         }
+    }
+
+    /// Counts how a flow ended whose end is known now.
+    #[inline(never)]
+    pub(super) fn judge(&mut self, now: Nanos, index: FlowIndex) {
+        let Some(entry) = self.flows.at_mut(index) else {
+            return;
+        };
+        let run = self.runs[usize::from(entry.run.0)].as_mut();
+        let info = self.ports[usize::from(entry.session.key().port)].as_ref();
+        let (Some(run), Some(info)) = (run, info) else {
+            return;
+        };
+        let template = run.profile.template(entry.template);
+        let peer = match entry.side() {
+            Side::Client => template.server.program,
+            Side::Server => template.client.program,
+        };
+        let may_be_reset = run.profile.program(peer).resets();
+        let whose = (entry.template, entry.side());
+        let mut cx = context(now, run, whose, info, &mut self.pools);
+        entry.session.judge(&mut cx, may_be_reset);
     }
 
     /// Takes a flow out of all lists.

@@ -3,7 +3,7 @@
 use super::run::GroupCounters;
 use crate::app::ApplicationCounters;
 use crate::app::UdpCounters;
-use crate::session::{LatencyCounters, SideCounters};
+use crate::session::{LatencyCounters, OutcomeCounters, SideCounters};
 use crate::stats::counters;
 use crate::tcp::TcpCounters;
 
@@ -58,10 +58,11 @@ const TCP: usize = TcpCounters::NAMES.len();
 const UDP: usize = UdpCounters::NAMES.len();
 const APPLICATION: usize = ApplicationCounters::NAMES.len();
 const LATENCY: usize = LatencyCounters::NAMES.len();
+const OUTCOMES: usize = OutcomeCounters::NAMES.len();
 
 impl GroupCounters {
     /// How many numbers there are.
-    pub const WORDS: usize = TCP + UDP + APPLICATION + LATENCY + 3;
+    pub const WORDS: usize = TCP + UDP + APPLICATION + LATENCY + OUTCOMES + 3;
 
     /// All its numbers.
     pub fn words(&self) -> [u64; Self::WORDS] {
@@ -70,10 +71,12 @@ impl GroupCounters {
         let (udp, rest) = rest.split_at_mut(UDP);
         let (application, rest) = rest.split_at_mut(APPLICATION);
         let (latency, rest) = rest.split_at_mut(LATENCY);
+        let (outcomes, rest) = rest.split_at_mut(OUTCOMES);
         tcp.copy_from_slice(&self.flows.tcp.values());
         udp.copy_from_slice(&self.flows.udp.values());
         application.copy_from_slice(&self.flows.application.values());
         latency.copy_from_slice(&self.flows.latency.values());
+        outcomes.copy_from_slice(&self.flows.outcomes.values());
         rest.copy_from_slice(&[self.active, self.established, self.missed]);
         words
     }
@@ -83,7 +86,8 @@ impl GroupCounters {
         let at = |first: usize| move |n: usize| first + n;
         let (udp, application) = (at(TCP), at(TCP + UDP));
         let latency = at(TCP + UDP + APPLICATION);
-        let rest = at(TCP + UDP + APPLICATION + LATENCY);
+        let outcomes = at(TCP + UDP + APPLICATION + LATENCY);
+        let rest = at(TCP + UDP + APPLICATION + LATENCY + OUTCOMES);
         GroupCounters {
             flows: SideCounters {
                 tcp: TcpCounters::from_values(std::array::from_fn(|n| words[n])),
@@ -92,6 +96,7 @@ impl GroupCounters {
                     words[application(n)]
                 })),
                 latency: LatencyCounters::from_values(std::array::from_fn(|n| words[latency(n)])),
+                outcomes: OutcomeCounters::from_values(std::array::from_fn(|n| words[outcomes(n)])),
             },
             active: words[rest(0)],
             established: words[rest(1)],
@@ -105,6 +110,7 @@ impl GroupCounters {
         self.flows.udp.add(&other.flows.udp);
         self.flows.application.add(&other.flows.application);
         self.flows.latency.add(&other.flows.latency);
+        self.flows.outcomes.add(&other.flows.outcomes);
         self.active += other.active;
         self.established += other.established;
         self.missed += other.missed;

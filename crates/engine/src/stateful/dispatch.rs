@@ -7,7 +7,6 @@ use super::entry::FlowFlags;
 use super::run::{Run, place};
 use super::{FlowPortInfo, StatefulEngine};
 use crate::flow::FlowIndex;
-use crate::rng::Lcg;
 use crate::session::{
     FlowContext, FlowStatus, FrameTx, HeaderDefaults, Pools, Session, SideCounters,
 };
@@ -210,7 +209,6 @@ pub(super) fn context<'a>(
     (template, side): (TemplateIndex, Side),
     info: &FlowPortInfo,
     pools: &'a mut Pools,
-    rng: &'a mut Lcg,
 ) -> FlowContext<'a> {
     let profile: &CompiledProfile = &run.profile;
     let template = profile.template(template);
@@ -229,7 +227,7 @@ pub(super) fn context<'a>(
         headers: header_defaults(tunables, info),
         counters,
         pools,
-        rng,
+        times: &mut run.times,
     }
 }
 
@@ -252,7 +250,7 @@ impl StatefulEngine {
             return;
         };
         let whose = (entry.template, entry.side());
-        let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
+        let mut cx = context(now, run, whose, info, &mut self.pools);
         let mut tx = PortFrameTx {
             tx_queues,
             port,

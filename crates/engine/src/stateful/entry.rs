@@ -4,7 +4,6 @@ use super::{RunIndex, StatefulEngine};
 use crate::flow::FlowIndex;
 use crate::session::Session;
 use crate::template::{Side, TemplateIndex};
-use crate::time::{MILLISECOND, Nanos};
 
 /// What may be true of a flow: one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +35,11 @@ pub(super) struct FlowEntry {
     /// The clients that it belongs to, in its run: 24 bits.
     clients: [u8; 3],
     pub(super) template: TemplateIndex,
-    /// When it began, in ms.
-    pub(super) began_ms: u32,
 }
 
 impl FlowEntry {
-    /// A flow that begins now.
+    /// A flow that begins.
     pub(super) fn new(
-        now: Nanos,
         session: Session,
         run: RunIndex,
         (template, side): (TemplateIndex, Side),
@@ -55,7 +51,6 @@ impl FlowEntry {
             flags: 0,
             template,
             clients: pack(clients),
-            began_ms: (now / MILLISECOND) as u32,
         };
         entry.set(FlowFlags::Server, side == Side::Server);
         entry

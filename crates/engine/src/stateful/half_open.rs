@@ -71,7 +71,7 @@ impl StatefulEngine {
         let info = self.ports[port].as_ref();
         let info = info.expect("flows have a port");
         let whose = (entry.template, entry.side());
-        let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
+        let mut cx = context(now, run, whose, info, &mut self.pools);
         entry.session.give_way(&mut cx);
         let side = entry.side();
         self.count_overflow(side);

@@ -88,7 +88,7 @@ impl StatefulEngine {
     pub(super) fn fetch_flows<'i>(&self, flows: impl Iterator<Item = &'i FlowIndex> + Clone) {
         let open = flows.clone().filter_map(|index| self.flows.at(*index));
         for entry in open {
-            prefetch(&entry.began_ms);
+            prefetch(&entry.template);
             entry.session.fetch();
         }
         self.fetch_places(flows.filter_map(|index| {

@@ -56,8 +56,8 @@ use allosaur_packet::rss::RssShare;
 
 use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
-use crate::session::Pools;
 use crate::session::app_latency::Connections;
+use crate::session::{FlowTimes, Pools};
 use crate::stats::TransmitCounters;
 use crate::tcp::Seq;
 use crate::template::{PoolShare, Side};
@@ -122,7 +122,6 @@ pub struct StatefulEngine {
     /// Those of `runs` that work or serve, in the order of their start. Only these are looked at in
     /// each turn: there may be a thousand that are over.
     active: Vec<RunIndex>,
-    rng: Lcg,
     seed: u64,
     /// Of each port, the flows that wait for room.
     blocked: Vec<VecDeque<FlowIndex>>,
@@ -162,13 +161,13 @@ impl StatefulEngine {
             timers: Timers::new(now),
             pools: Pools {
                 connections,
+                rng: Lcg::new(config.seed as u32),
                 ..Pools::default()
             },
             half_open: HalfOpen::default(),
             connections: HashMap::new(),
             runs: Vec::new(),
             active: Vec::new(),
-            rng: Lcg::new(config.seed as u32),
             seed: config.seed,
             counters: Default::default(),
             events: VecDeque::new(),
@@ -196,7 +195,7 @@ impl StatefulEngine {
     /// Whoever sees it may guess the next: a generator has nothing to lose by that.
     fn first_number(&mut self, now: Nanos) -> Seq {
         let ticks = self.pools.tcp_ms(now).wrapping_mul(250);
-        Seq(ticks.wrapping_add(self.rng.next31() >> 16))
+        Seq(ticks.wrapping_add(self.pools.rng.next31() >> 16))
     }
 
     /// Does what control says.
@@ -446,6 +445,18 @@ impl StatefulEngine {
     /// without a group. `None` when it does not run.
     pub fn groups(&self, run: RunIndex) -> Option<&[[GroupCounters; 2]]> {
         self.run(run).map(|run| run.groups.as_slice())
+    }
+
+    /// How long the flows of a profile's clients took. `None` when it does not run.
+    pub fn times(&self, run: RunIndex) -> Option<&FlowTimes> {
+        self.run(run).map(|run| &*run.times)
+    }
+
+    /// Tells `each` what has changed of them since the last time, see [`FlowTimes::take_changes`].
+    pub fn take_times(&mut self, run: RunIndex, each: impl FnMut(usize, u64)) {
+        if let Some(run) = self.run_mut(run) {
+            run.times.take_changes(each);
+        }
     }
 
     /// What the flow table counts: clients, servers.

@@ -251,9 +251,9 @@ impl StatefulEngine {
         let run = self.runs[usize::from(new.run.0)].as_mut();
         let run = run.expect("who makes flows runs");
         let whose = (template, side);
-        let mut cx = context(now, run, whose, info, &mut self.pools, &mut self.rng);
+        let mut cx = context(now, run, whose, info, &mut self.pools);
         let session = make(&mut cx, key);
-        let mut entry = FlowEntry::new(now, session, new.run, whose, new.clients);
+        let mut entry = FlowEntry::new(session, new.run, whose, new.clients);
         entry.set(FlowFlags::Executed, new.is_executed);
         entry.set(FlowFlags::HalfOpen, side == Side::Server);
         let index = self.flows.insert(entry).ok()?;

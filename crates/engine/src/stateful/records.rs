@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::entry::FlowFlags;
 use super::{RunIndex, StatefulEngine};
 use crate::flow::{FlowKey, Prefixes};
+use crate::session::BeginTime;
 use crate::tcp::Info;
 use crate::template::{Side, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
@@ -20,7 +21,7 @@ pub struct FlowRecord {
     pub side: Side,
     /// The template that it belongs to.
     pub template: TemplateIndex,
-    /// How long it has been there.
+    /// How long it has been there, in whole milliseconds.
     pub duration: Nanos,
     /// How long ago something was heard last, in ms.
     pub heard_ago_ms: u32,
@@ -35,19 +36,19 @@ impl StatefulEngine {
         let Some(Some(of)) = self.runs.get(usize::from(run.0)) else {
             return;
         };
-        let now_ms = (now / MILLISECOND) as u32;
-        let mut show = |key: &FlowKey, whose: (TemplateIndex, Side), began_ms: u32, tcp: Info| {
-            let (local, remote) = ends(key, &self.pools.prefixes);
-            each(FlowRecord {
-                local,
-                remote,
-                side: whose.1,
-                template: whose.0,
-                duration: Nanos::from(now_ms.wrapping_sub(began_ms)) * MILLISECOND,
-                heard_ago_ms: self.pools.tcp_ms(now).wrapping_sub(tcp.heard_ms),
-                tcp,
-            });
-        };
+        let mut show =
+            |key: &FlowKey, whose: (TemplateIndex, Side), began: BeginTime, tcp: Info| {
+                let (local, remote) = ends(key, &self.pools.prefixes);
+                each(FlowRecord {
+                    local,
+                    remote,
+                    side: whose.1,
+                    template: whose.0,
+                    duration: began.since(now) / MILLISECOND * MILLISECOND,
+                    heard_ago_ms: self.pools.tcp_ms(now).wrapping_sub(tcp.heard_ms),
+                    tcp,
+                });
+            };
         let entries = self
             .flows
             .indices()
@@ -59,7 +60,7 @@ impl StatefulEngine {
                 let tunables = &of.tunables(template, side).tcp;
                 let tcp = connection.info(tunables, &self.pools.sides);
                 let key = entry.session.key();
-                show(key, (template, side), entry.began_ms, tcp);
+                show(key, (template, side), entry.session.begin_time(), tcp);
             }
         }
         let waiting = self.time_wait.indices();
@@ -67,7 +68,7 @@ impl StatefulEngine {
         for rest in waiting.filter(|rest| rest.run() == run && !rest.is_lingering()) {
             let (template, side) = (rest.template(of), rest.side());
             let tcp = rest.session().info(&of.tunables(template, side).tcp);
-            show(&rest.key(), (template, side), rest.began_ms(), tcp);
+            show(&rest.key(), (template, side), rest.begin_time(), tcp);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::clients::{Clients, Terms, Tuple};
 use super::{EndCause, RunLimits};
 use crate::flow::FlowIndex;
-use crate::session::SideCounters;
+use crate::session::{FlowTimes, SideCounters};
 use crate::tcp::TcpCounters;
 use crate::template::{CompiledProfile, Side, SideTunables, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
@@ -43,6 +43,8 @@ pub(super) struct Run {
     pub(super) profile: Arc<CompiledProfile>,
     /// Of each template group, client and server; group 0 has those without a name.
     pub(super) groups: Vec<[GroupCounters; 2]>,
+    /// How long the flows of its clients took.
+    pub(super) times: Box<FlowTimes>,
     clients: Vec<(PortIndex, Clients)>,
     /// Those of `clients` whose next flow may begin, by the time that it is due.
     order: BinaryHeap<Reverse<(Nanos, u32)>>,
@@ -95,6 +97,7 @@ impl Run {
         }
         let groups = profile.groups().len() + 1;
         Run {
+            times: Box::default(),
             groups: (0..groups).map(|_| Default::default()).collect(),
             order: order(&clients),
             clients,

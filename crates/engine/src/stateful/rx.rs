@@ -199,7 +199,7 @@ impl StatefulEngine {
                     session.handle_segment(cx, tx, segment, frame.data)
                 }
                 (Arrival::Tcp(segment), Some(coalesced)) => {
-                    session.handle_coalesced(cx, tx, segment, coalesced)
+                    session.handle_coalesced(cx, tx, (segment, frame.data), coalesced)
                 }
                 (Arrival::Udp(bytes), _) => session.handle_datagram(cx, tx, frame.message(*bytes)),
             }

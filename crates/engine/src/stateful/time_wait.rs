@@ -10,7 +10,7 @@ use super::entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
 use super::{RUNS_MAX, RunIndex, StatefulEngine, WOKEN_AHEAD, WOKEN_PER_TURN};
 use crate::flow::{Fifo, FlowIndex, FlowKey};
-use crate::session::{Pools, TimeWaitSession};
+use crate::session::{BeginTime, Pools, TimeWaitSession};
 use crate::template::{Side, TemplateIndex};
 use crate::time::{MILLISECOND, Nanos};
 
@@ -26,7 +26,8 @@ const _: () = assert!(RUNS_MAX - 1 <= RUN);
 #[derive(Debug)]
 pub(super) struct TimeWaitEntry {
     session: TimeWaitSession,
-    began_ms: u32,
+    /// When it began, see [`BeginTime::to_coarse`].
+    began: u32,
     run: u16,
     /// Of a client, the clients that it belongs to, which have a template; of a server, the template.
     whose: [u8; 3],
@@ -46,7 +47,7 @@ impl TimeWaitEntry {
         let [low, middle, high, _] = whose.to_le_bytes();
         let rest = TimeWaitEntry {
             session: entry.session.to_time_wait(now, pools)?,
-            began_ms: entry.began_ms,
+            began: entry.session.begin_time().to_coarse(),
             run: entry.run.0 | side,
             whose: [low, middle, high],
         };
@@ -65,9 +66,9 @@ impl TimeWaitEntry {
         self.session.key()
     }
 
-    /// When it began, in ms.
-    pub(super) fn began_ms(&self) -> u32 {
-        self.began_ms
+    /// When it began.
+    pub(super) fn begin_time(&self) -> BeginTime {
+        BeginTime::from_coarse(self.began)
     }
 
     /// Its run.
@@ -180,6 +181,10 @@ impl StatefulEngine {
         let Some(entry) = self.flows.at_mut(index).filter(|entry| entry.only_waits()) else {
             return false;
         };
+        if !entry.session.is_judged() {
+            self.judge(now, index);
+        }
+        let entry = self.flows.at_mut(index).expect("it was there");
         let run = self.runs[usize::from(entry.run.0)].as_ref();
         let rest = run.and_then(|run| TimeWaitEntry::of(now, entry, run, &self.pools));
         let Some(place) = rest.and_then(|rest| self.time_wait.push(now, rest)) else {
@@ -194,19 +199,18 @@ impl StatefulEngine {
     }
 
     /// Makes a flow in TIME-WAIT a full one again, as something came for it. Returns its place.
-    pub(super) fn leave_time_wait(&mut self, now: Nanos, place: FlowIndex) -> Option<FlowIndex> {
+    pub(super) fn leave_time_wait(&mut self, place: FlowIndex) -> Option<FlowIndex> {
         let rest = self.time_wait.entries.remove(place)?;
         let run = self.runs[usize::from(rest.run().0)].as_ref();
         let run = run.expect("flows belong to what runs");
         let (template, side) = (rest.template(run), rest.side());
         let tunables = run.tunables(template, side);
-        let session = rest.session.session(&tunables.tcp);
+        let session = rest.session.session(&tunables.tcp, rest.begin_time());
         let clients = match side {
             Side::Client => rest.whose(),
             Side::Server => 0,
         };
-        let mut entry = FlowEntry::new(now, session, rest.run(), (template, side), clients);
-        entry.began_ms = rest.began_ms;
+        let mut entry = FlowEntry::new(session, rest.run(), (template, side), clients);
         entry.set_flag(FlowFlags::Counted);
         let index = self.flows.insert(entry);
         let index = index.expect("there is room for as many as are in TIME-WAIT");

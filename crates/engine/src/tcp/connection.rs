@@ -100,6 +100,16 @@ impl Flag {
     pub(super) const GIVEN_UP: Flag = Flag(1 << 23);
     /// The reset that must leave is that of the test's end.
     pub(super) const CUT_OFF: Flag = Flag(1 << 24);
+    /// It ended before it was there: what it asked for was not answered.
+    pub(super) const ENDED_UNANSWERED: Flag = Flag(1 << 25);
+    /// It ended by a reset.
+    pub(super) const ENDED_RESET: Flag = Flag(1 << 26);
+    /// It was given up for silence.
+    pub(super) const ENDED_SILENT: Flag = Flag(1 << 27);
+    /// The end of the test ended it.
+    pub(super) const ENDED_CUT_OFF: Flag = Flag(1 << 28);
+    /// The reset that ended it acknowledged all that was written.
+    pub(super) const ENDED_ACKNOWLEDGED: Flag = Flag(1 << 29);
 
     /// With none of these, what arrives in order only has to be counted.
     pub(super) const NOT_PLAIN_INPUT: Flag = Flag::ECN.or(Flag::FIN_WANTED).or(Flag::EARLY_FIN);
@@ -406,6 +416,27 @@ impl Connection {
         self.state == TcpState::Closed
     }
 
+    /// How it ended, and whether it had not even been answered by then; `None` while it is not closed.
+    pub fn ended(&self) -> Option<(End, bool)> {
+        let how = if self.has(Flag::ENDED_RESET) {
+            End::Reset
+        } else if self.has(Flag::ENDED_SILENT) {
+            End::TimedOut
+        } else if self.has(Flag::ENDED_CUT_OFF) {
+            End::CutOff
+        } else {
+            End::Closed
+        };
+        let is_unanswered = self.has(Flag::ENDED_UNANSWERED);
+        self.is_closed().then_some((how, is_unanswered))
+    }
+
+    /// Whether the other side has acknowledged all that was written, our SYN first: also to be asked of
+    /// one that is closed, by a reset perhaps that acknowledged the rest.
+    pub fn has_all_acknowledged(&self) -> bool {
+        !self.una.is_before(self.end) || self.has(Flag::ENDED_ACKNOWLEDGED)
+    }
+
     /// Where it stands.
     pub fn state(&self) -> TcpState {
         self.state
@@ -447,9 +478,19 @@ impl Connection {
             _ => cx.counters.drops += 1,
         }
         self.count_reassembly(cx);
+        let was_asking = self.state == TcpState::SynSent;
         self.state = TcpState::Closed;
         self.timers.stop_all();
-        self.flags = Flag(0);
+        // All that is left to know of it.
+        self.flags = match how {
+            End::Closed => Flag(0),
+            End::Reset => Flag::ENDED_RESET,
+            End::TimedOut => Flag::ENDED_SILENT,
+            End::CutOff => Flag::ENDED_CUT_OFF,
+        };
+        if was_asking {
+            self.set(Flag::ENDED_UNANSWERED);
+        }
         self.release(cx.sides);
         outcome.ended = Some(how);
     }

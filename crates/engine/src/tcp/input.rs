@@ -203,7 +203,13 @@ impl Connection {
                 TcpState::TimeWait | TcpState::Closing | TcpState::LastAck
             ) && !self.una.is_before(self.end);
             let how = if is_over { End::Closed } else { End::Reset };
+            let acks_all = segment.has(TcpFlags::ACK)
+                && !segment.ack.is_before(self.end)
+                && !segment.ack.is_after(self.high);
             self.end(cx, how, outcome);
+            if acks_all {
+                self.set(Flag::ENDED_ACKNOWLEDGED);
+            }
         } else if segment.seq.is_after(self.expected) && segment.seq.is_before(self.offered) {
             self.answer(cx, segment);
         }

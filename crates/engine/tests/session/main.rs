@@ -9,8 +9,8 @@ use allosaur_engine::flow::{FlowKey, Prefixes, Protocol};
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::session::wire::{self, Addresses, Arrival};
 use allosaur_engine::session::{
-    Encapsulation, FlowContext, FlowStatus, FrameTx, HeaderDefaults, LinkAddresses, Pools, Session,
-    SideCounters,
+    Encapsulation, FlowContext, FlowStatus, FlowTimes, FrameTx, HeaderDefaults, LinkAddresses,
+    Pools, Session, SideCounters,
 };
 use allosaur_engine::tcp::{Seq, Tunables};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -26,7 +26,7 @@ struct End {
     tunables: Tunables,
     counters: SideCounters,
     pools: Pools,
-    rng: Lcg,
+    times: FlowTimes,
     session: Option<Session>,
     standing: FlowStatus,
 }
@@ -62,8 +62,11 @@ impl End {
             buffers,
             tunables: Tunables::default(),
             counters: SideCounters::default(),
-            pools: Pools::default(),
-            rng: Lcg::new(7),
+            pools: Pools {
+                rng: Lcg::new(7),
+                ..Pools::default()
+            },
+            times: FlowTimes::default(),
             session: None,
             standing: FlowStatus::Open(None),
         }
@@ -88,7 +91,7 @@ impl End {
             },
             counters: &mut self.counters,
             pools: &mut self.pools,
-            rng: &mut self.rng,
+            times: &mut self.times,
         };
         self.standing = act(&mut self.session, &mut cx);
         if self.standing == FlowStatus::Over {

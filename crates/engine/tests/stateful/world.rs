@@ -432,11 +432,11 @@ pub(crate) fn syn(from: Ipv4Addr, to: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
     frame
 }
 
-pub(crate) fn send(buffer: u32) -> Step {
+pub(crate) const fn send(buffer: u32) -> Step {
     Step::Send { buffer }
 }
 
-pub(crate) fn receive(bytes: u64) -> Step {
+pub(crate) const fn receive(bytes: u64) -> Step {
     Step::Receive {
         bytes,
         clear: false,
