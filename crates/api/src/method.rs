@@ -121,6 +121,7 @@ pub enum StatefulMethod {
     Stop,
     Update,
     FlowRates,
+    FlowOutcomes,
     FlowInfo,
     CounterDescriptions,
     CounterValues,

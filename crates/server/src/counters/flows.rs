@@ -2,16 +2,18 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use allosaur_engine::session::FlowTimes;
 use allosaur_engine::stateful::GroupCounters;
 
 /// The counters of one side of one template group.
 type GroupCells = [AtomicU64; GroupCounters::WORDS];
 
 /// What one data thread publishes of one profile that runs: the counters of each of its template
-/// groups, clients' and servers'.
+/// groups, clients' and servers', and how long the flows of clients took.
 #[derive(Debug)]
 pub struct RunBlock {
     groups: Box<[[GroupCells; 2]]>,
+    times: Box<[AtomicU64]>,
 }
 
 impl RunBlock {
@@ -21,6 +23,9 @@ impl RunBlock {
         let cells = || [const { AtomicU64::new(0) }; GroupCounters::WORDS];
         let group = || [cells(), cells()];
         RunBlock {
+            times: std::iter::repeat_with(|| AtomicU64::new(0))
+                .take(FlowTimes::WORDS)
+                .collect(),
             groups: std::iter::repeat_with(group).take(groups).collect(),
         }
     }
@@ -39,6 +44,19 @@ impl RunBlock {
                 }
             }
         }
+    }
+
+    /// Publishes one of the numbers of the times of flows, see [`FlowTimes::take_changes`]. Only the data
+    /// thread may.
+    pub fn publish_time(&self, place: usize, word: u64) {
+        if let Some(cell) = self.times.get(place) {
+            cell.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// How long the flows of clients took.
+    pub fn times(&self) -> FlowTimes {
+        FlowTimes::from_words(|place| self.times[place].load(Ordering::Relaxed))
     }
 
     /// What clients and servers of a group counted; all zero of a group that there is not.

@@ -18,6 +18,8 @@ pub enum ProgramCommand {
         /// Count anew then.
         clear: bool,
     },
+    /// `rx` with `until_close`: until the other side closes, however much comes before. Allosaur's own.
+    RxUntilClose,
     /// `tx_msg`.
     TxMsg {
         /// The number of the buffer.
@@ -205,6 +207,7 @@ impl ProgramCommand {
             "tx" => ProgramCommand::Tx {
                 buf_index: number32(fields, "buf_index")?,
             },
+            "rx" if flag_or_no(fields, "until_close")? => ProgramCommand::RxUntilClose,
             "rx" => ProgramCommand::Rx {
                 min_bytes: number(fields, "min_bytes")?,
                 clear: flag_or_no(fields, "clear")?,

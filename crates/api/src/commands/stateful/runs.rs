@@ -132,6 +132,21 @@ const MULT: Param = Param::required(
     "What the connections per second of all templates are multiplied by, above 0.",
 );
 
+const OUTCOMES: &str = "`client` and `server`: how many of their flows are `completed` (the program came to its \
+     end, and all that it sent was acknowledged), and how many ended before: `reset` by the peer, \
+     `closed_early` (the peer closed in order while the program waited for data, or had some to \
+     deliver), `timed_out` (the peer was silent), `refused` (a reset answered the SYN), `cut_off` (by \
+     the end of the test), `aborted` (we gave it up for want of room, or could not handle what came). A \
+     server is `completed`, too, when its peer closes between two requests. `unanswered`: flows \
+     whose program waits for data, and that ended without any. `http_1xx` to `http_5xx`: answers \
+     to requests of HTTP/1 by the class of their status, and `http_other`: those that begin with no \
+     status line. `groups`: the same by the name of the template group. `times` of flows that clients \
+     began: `connect` (TCP: from the SYN to the connection), `first_byte` (from the beginning to the \
+     first data), `program` (from the beginning to the end of the program, of flows that completed), \
+     each with `count`, and where that is not 0 `min_us`, `average_us`, `max_us`, `p50_us`, `p90_us`, \
+     `p99_us`, `p99_9_us`: percentiles are right within a few percent.";
+const OUTCOMES_EXAMPLE: &str = r#"{"client": {"completed": 98, "reset": 0, "closed_early": 0, "timed_out": 2, "refused": 0, "cut_off": 0, "aborted": 0, "unanswered": 2, "http_1xx": 0, "http_2xx": 98, "http_3xx": 0, "http_4xx": 0, "http_5xx": 0, "http_other": 0}, "server": {"completed": 98, "reset": 0, "closed_early": 0, "timed_out": 0, "refused": 0, "cut_off": 0, "aborted": 0, "unanswered": 0, "http_1xx": 0, "http_2xx": 0, "http_3xx": 0, "http_4xx": 0, "http_5xx": 0, "http_other": 0}, "groups": {}, "times": {"connect": {"count": 98, "min_us": 80.9, "average_us": 95.2, "max_us": 310.3, "p50_us": 92.2, "p90_us": 101.4, "p99_us": 188.4, "p99_9_us": 310.3}, "first_byte": {"count": 98, "min_us": 160.8, "average_us": 188.4, "max_us": 420.9, "p50_us": 184.3, "p90_us": 204.8, "p99_us": 376.8, "p99_9_us": 420.9}, "program": {"count": 0}}}"#;
+
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -254,6 +269,23 @@ pub const COMMANDS: &[Command] = &[
         example: Example {
             params: r#"{"profile_id": "_"}"#,
             result: r#"{"offered_cps": 100.0, "begun_cps": 99.0, "achieved_cps": 98.0, "begun": 500, "established": 490, "missed": 0, "duration_s": 5.0, "ended_by": null, "hosts": 0}"#,
+        },
+        check: |f| profile_id(f).map(drop),
+    },
+    Command {
+        method: Method::Stateful(StatefulMethod::FlowOutcomes),
+        name: "get_flow_outcomes",
+        access: Access::Api,
+        doc: "How the flows of a profile ended, since its last start: each end that is ours in one way. A \
+              server of TRex does not know this command. A flow is counted when its program has come to \
+              its end and all that it sent is acknowledged, or at the latest when it is over: flows that \
+              are not there yet are still going on.",
+        params: &[STATEFUL_PROFILE_ID],
+        reply: OUTCOMES,
+        errors: &["no such profile"],
+        example: Example {
+            params: r#"{"profile_id": "_"}"#,
+            result: OUTCOMES_EXAMPLE,
         },
         check: |f| profile_id(f).map(drop),
     },

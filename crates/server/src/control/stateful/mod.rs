@@ -12,6 +12,7 @@
 //! | emulated clients as the clients of a profile | `hosts` |
 //! | asked for against achieved | `offered` |
 //! | latency: echo streams beside, and what the add-on of programs counts | `latency`, `app_latency` |
+//! | how flows ended, and how long they took | `outcomes` |
 //! | records of flows | `records` |
 //! | clients, topology, where frames go, tunnels | `clients`, `topology`, `links`, `tunnels` |
 
@@ -25,6 +26,7 @@ mod hosts;
 mod latency;
 mod links;
 mod offered;
+pub mod outcomes;
 pub mod profile;
 mod profiles;
 mod records;
@@ -114,6 +116,7 @@ impl Control {
             Method::Stop => self.stop_profile(fields, view),
             Method::Update => self.update_profile(fields),
             Method::FlowRates => self.flow_rates(fields, view),
+            Method::FlowOutcomes => self.flow_outcomes(fields),
             Method::FlowInfo => self.flow_info(fields),
             Method::CounterDescriptions => self.counter_descriptions(fields),
             Method::CounterValues => self.counter_values(fields, view),

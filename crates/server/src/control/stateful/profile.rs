@@ -233,6 +233,7 @@ fn command(command: &JsonCommand) -> ProgramCommand {
             bytes: min_bytes,
             clear,
         },
+        JsonCommand::RxUntilClose => ProgramCommand::ReceiveUntilClose,
         JsonCommand::TxMsg { buf_index } => ProgramCommand::SendMessage {
             buffer: plain(buf_index),
         },

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::control::stateful::outcomes;
 use crate::control::stateful::rows::{NamedRow, named};
 
 use super::faults::Fault;
@@ -68,6 +70,8 @@ pub struct Outcome {
     pub server: SideOutcome,
     /// What each template group counted.
     pub groups: Vec<GroupOutcome>,
+    /// How flows ended, and how long they took, as `get_flow_outcomes` tells it.
+    pub outcomes: Value,
     /// What the link did with frames to the servers.
     pub link_to_server: LinkCounters,
     /// What the link did with frames to the clients.
@@ -107,6 +111,7 @@ impl Outcome {
             client,
             server,
             groups: groups(world, prepared),
+            outcomes: outcomes(world, prepared, &totals),
             link_to_server,
             link_to_client,
             faults: faults(world.faults()),
@@ -127,6 +132,20 @@ fn groups<W: LinkWatch>(world: &World<W>, prepared: &Prepared) -> Vec<GroupOutco
         }
     });
     groups.collect()
+}
+
+fn outcomes<W: LinkWatch>(
+    world: &World<W>,
+    prepared: &Prepared,
+    totals: &[GroupCounters; 2],
+) -> Value {
+    let names = prepared.profile.groups().iter().zip(1..);
+    let groups = names.map(|(name, number)| {
+        let sides = world.group(number);
+        (name.as_str(), sides.map(|side| side.flows.outcomes))
+    });
+    let all = totals.each_ref().map(|side| &side.flows.outcomes);
+    outcomes::told(all, groups, &world.times())
 }
 
 fn faults(counts: &[u64; Fault::COUNT]) -> BTreeMap<&'static str, u64> {

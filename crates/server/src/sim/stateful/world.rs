@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::session::{Encapsulation, FlowTimes};
 use allosaur_engine::stateful::{
     Config, Event, FlowPortInfo, FlowTableCounters, GroupCounters, Holdings, RunIndex, RunLimits,
     StatefulCommand, StatefulEngine,
@@ -268,7 +268,7 @@ impl<W: LinkWatch> World<W> {
             for host in hosts {
                 let groups = host.engine.groups(RUN);
                 if let Some(one) = groups.and_then(|groups| groups.get(group)) {
-                    add(&mut sides[side], &one[side]);
+                    sides[side].add(&one[side]);
                 }
             }
         }
@@ -280,10 +280,20 @@ impl<W: LinkWatch> World<W> {
         let mut sides: [GroupCounters; 2] = Default::default();
         for group in 0..=groups {
             for (all, one) in sides.iter_mut().zip(&self.group(group)) {
-                add(all, one);
+                all.add(one);
             }
         }
         sides
+    }
+
+    /// How long the flows of clients took.
+    pub fn times(&self) -> FlowTimes {
+        let mut times = FlowTimes::default();
+        let clients = self.sides[place(Side::Client)].iter();
+        for one in clients.filter_map(|host| host.engine.times(RUN)) {
+            times.add(one);
+        }
+        times
     }
 
     /// What the flow tables of clients and servers counted.
@@ -438,16 +448,6 @@ impl Host {
         let blocked = self.engine.is_blocked().then_some(now + ROOM_AFTER);
         self.engine.poll_timeout().into_iter().chain(blocked).min()
     }
-}
-
-fn add(all: &mut GroupCounters, one: &GroupCounters) {
-    all.flows.tcp.add(&one.flows.tcp);
-    all.flows.udp.add(&one.flows.udp);
-    all.flows.application.add(&one.flows.application);
-    all.flows.latency.add(&one.flows.latency);
-    all.active += one.active;
-    all.established += one.established;
-    all.missed += one.missed;
 }
 
 /// The client's port of a frame on its way to a side: by it, cores share out the flows.

@@ -141,7 +141,7 @@ impl FlowState {
             FlowCommand::Command(command) => {
                 if let StatefulCommand::Remove { run } | StatefulCommand::Retire { run } = command {
                     // Nobody can look at its counters afterwards, or they change no more.
-                    self.publisher.forget(run, &self.engine);
+                    self.publisher.forget(run, &mut self.engine);
                 }
                 self.engine.handle_command(now, command, tx_queues);
             }
@@ -206,7 +206,7 @@ impl FlowState {
 
     pub(super) fn publish(&mut self, now: Nanos, block: &CoreBlock) {
         self.publisher
-            .publish(now, &self.engine, &mut self.rx_ports, block);
+            .publish(now, &mut self.engine, &mut self.rx_ports, block);
     }
 
     /// Of each port, what flows sent and `streams` too.

@@ -66,7 +66,7 @@ impl FlowPublisher {
     }
 
     /// A run is over for good: publishes its counters for the last time.
-    pub(super) fn forget(&mut self, run: RunIndex, engine: &StatefulEngine) {
+    pub(super) fn forget(&mut self, run: RunIndex, engine: &mut StatefulEngine) {
         self.publish_runs(engine, |number| number == run);
         self.runs.retain(|(number, _)| *number != run);
         self.samples.retain(|sample| sample.run != run);
@@ -112,7 +112,7 @@ impl FlowPublisher {
     pub(super) fn publish(
         &mut self,
         now: Nanos,
-        engine: &StatefulEngine,
+        engine: &mut StatefulEngine,
         rx_ports: &mut [FlowRxPort],
         block: &CoreBlock,
     ) {
@@ -131,11 +131,12 @@ impl FlowPublisher {
         self.publish_runs(engine, |_| true);
     }
 
-    fn publish_runs(&self, engine: &StatefulEngine, is_meant: impl Fn(RunIndex) -> bool) {
+    fn publish_runs(&self, engine: &mut StatefulEngine, is_meant: impl Fn(RunIndex) -> bool) {
         for (run, block) in self.runs.iter().filter(|(run, _)| is_meant(*run)) {
             if let Some(groups) = engine.groups(*run) {
                 block.publish(groups);
             }
+            engine.take_times(*run, |place, word| block.publish_time(place, word));
         }
     }
 }

@@ -235,6 +235,11 @@ impl Check {
                 udp.connects + udp.accepts,
                 udp.closed,
             );
+            self.equal(
+                &say("flows that are over, and the ways in which they ended"),
+                tcp.closed + udp.closed,
+                group.flows.outcomes.judged(),
+            );
             self.equal(&say("memory for reassembly"), tcp.reasalloc, tcp.reasfree);
             self.equal(&say("messages sent, and frames"), udp.sndpkt, seen.udp_left);
             self.at_most(&say("segments counted"), tcp.sndtotal, seen.tcp_left);
@@ -322,6 +327,14 @@ impl Check {
 
     /// What must hold where nothing disturbs.
     fn perfect(&mut self, client: &GroupCounters, server: &GroupCounters, made: &Made) {
+        for (name, side) in [("client", client), ("server", server)] {
+            let outcomes = &side.flows.outcomes;
+            self.equal(
+                &format!("{name}: flows that completed"),
+                outcomes.completed,
+                outcomes.judged(),
+            );
+        }
         if made.lasts.is_none() {
             let began = client.flows.tcp.connattempt + client.flows.udp.connects;
             self.equal(
