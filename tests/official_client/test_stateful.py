@@ -53,6 +53,41 @@ def test_each_command_and_tunable_is_the_same(theirs: Compile) -> None:
     assert len(words) == 23
 
 
+#: Small and large values that TRex accepts, among them the 1 of its own `param_mss_err.py`.
+EDGES = """
+from trex.astf.api import *
+
+class Edges:
+    def get_profile(self, tunables=None, section="tcp", name="mss", value=1, **kwargs):
+        ends = ASTFIPGenDist(["16.0.0.1", "16.0.0.9"]), ASTFIPGenDist(["48.0.0.1", "48.0.0.9"])
+        ip_gen = ASTFIPGen(dist_client=ends[0], dist_server=ends[1])
+        asks, answers = ASTFProgram(), ASTFProgram()
+        asks.send(b"GET /")
+        answers.recv(5)
+        whole, own = ASTFGlobalInfo(), ASTFGlobalInfoPerTemplate()
+        for info in (whole, own):
+            setattr(getattr(info, section), name, value)
+        client = ASTFTCPClientTemplate(program=asks, ip_gen=ip_gen, glob_info=own)
+        server = ASTFTCPServerTemplate(program=answers)
+        template = ASTFTemplate(client_template=client, server_template=server)
+        return ASTFProfile(default_ip_gen=ip_gen, templates=template, default_c_glob_info=whole)
+
+def register():
+    return Edges()
+"""
+
+
+def test_values_at_the_edge_are_accepted_by_both(theirs: Compile, tmp_path: Path) -> None:
+    path = tmp_path / "edges.py"
+    path.write_text(EDGES)
+    settings = [("tcp", "mss", 1), ("tcp", "mss", 9), ("tcp", "mss", 9216), ("ip", "ttl", 255)]
+    cases: list[Case] = [
+        (path, {"section": section, "name": name, "value": value}) for section, name, value in settings
+    ]
+    for case, made in zip(cases, theirs(cases), strict=True):
+        assert made.get("profile") == ours(*case), made.get("error")
+
+
 def test_listings_are_the_same(theirs: Compile, listings: Path) -> None:
     case = (listings / "listing6.py", dict[str, Any]())
     (made,) = theirs([case])

@@ -31,11 +31,11 @@ _IPV6: dict[str, _Reader] = {"src_msb": ipv6_octets, "dst_msb": ipv6_octets, "en
 #: The server forces the lowest bit of the type of service to zero.
 _IP: dict[str, _Reader] = {
     "tos": _range(0, 255),
-    "ttl": _range(0, 127),
+    "ttl": _range(0, 255),
     "dont_use_inbound_mac": _SWITCH,
 }
 _TCP_OF_TEMPLATE: dict[str, _Reader] = {
-    "mss": _range(10, 9216),
+    "mss": _range(1, 9216),
     "initwnd": _range(1, 20),
     "rxbufsize": _range(_KIB, _GIB),
     "txbufsize": _range(_KIB, _GIB),
@@ -53,7 +53,7 @@ _TCP: dict[str, _Reader] = {
     "keepinit": _range(2, _WORD_MAX),
     "keepidle": _range(2, _WORD_MAX),
     "keepintvl": _range(2, _WORD_MAX),
-    "keepcnt": _range(1, _WORD_MAX),
+    "keepcnt": _range(1, 255),
     "blackhole": _range(0, 2),
     "delay_ack_msec": _range(20, 50_000),
 }
@@ -127,7 +127,7 @@ class ASTFGlobalInfo(_Tunables):
 
     ``scheduler``: rampup_sec (3 to 60000 s). ``ip``: tos (0 to 255), ttl (0 to 127, 0 keeps it),
     dont_use_inbound_mac (0, 1). ``ipv6``: enable (0, 1), src_msb, dst_msb (an address, of which the last
-    32 bits come from the pools). ``tcp``: mss (10 to 9216), initwnd (1 to 20 segments), rxbufsize and
+    32 bits come from the pools). ``tcp``: mss (1 to 9216), initwnd (1 to 20 segments), rxbufsize and
     txbufsize (1 KiB to 1 GiB), no_delay (bit 0 no Nagle, bit 1 push always), no_delay_counter (0 to 65533
     bytes until an acknowledgment), rexmtthresh (1 to 10), do_rfc1323, do_sack (0, 1), do_ecn (0, 1
     active, 2 passive), cc_algo (0 NewReno, 1 CUBIC), reass_maxqlen (0 to 1000 segments), keepinit,

@@ -38,7 +38,7 @@ const FIN_WAIT_MS_MAX: u32 = 1 << 30;
 /// How a side behaves. Sizes are in bytes, times in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tunables {
-    /// The largest segment to send and to ask for, 10 to 9216.
+    /// The largest segment to send and to ask for, 1 to 9216.
     pub mss_bytes: u16,
     /// The congestion window of the beginning in segments, 1 to 20.
     pub initial_window_segments: u8,
