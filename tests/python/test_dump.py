@@ -211,4 +211,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, name: str, words
 def test_streams_of_other_clients_may_have_numbers_for_names() -> None:
     fields = STLStream(packet=STLPktBuilder(pkt_buffer=bytes(60)), mode=STLTXSingleBurst()).to_json()
     stream = STLStream.from_json({**fields, "name": 1, "next": 2})
-    assert (stream.name, stream.next) == ("1", "2")
+    assert (stream.name, stream.next) == (1, 2)
+    assert {"name": 1, "next": 2}.items() <= stream.to_json().items()
+    code = STLProfile(stream).dump_to_code()
+    assert "name=1" in code and "next=2" in code

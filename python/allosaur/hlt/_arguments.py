@@ -12,7 +12,21 @@ from typing import Any
 
 from .._errors import STLError
 from ..streams._tunable_names import did_you_mean
-from ._values import Reader, anything, flag, ipv4, ipv6, mac, one_of, real, several, step, tag_protocol, whole
+from ._values import (
+    Reader,
+    anything,
+    as_given,
+    flag,
+    ipv4,
+    ipv6,
+    mac,
+    one_of,
+    real,
+    several,
+    step,
+    tag_protocol,
+    whole,
+)
 
 #: The largest frame, in bytes with FCS.
 FRAME_BYTES_MAX = 9242
@@ -64,7 +78,7 @@ _TRAFFIC: dict[str, Row] = {
     "rate_percent": Row(10, real(0, 100, above=True)),
     "pkts_per_burst": Row(1, whole(1, 0xFFFF_FFFF)),
     "burst_loop_count": Row(1, whole(1, 0xFFFF_FFFF)),
-    "inter_burst_gap": Row(12, real(0)),
+    "inter_burst_gap": Row(12, as_given(real(0))),
 }
 
 _LENGTHS: dict[str, Row] = {

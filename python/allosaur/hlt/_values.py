@@ -65,6 +65,16 @@ def real(least: float, most: float = float("inf"), above: bool = False) -> Reade
     return read
 
 
+def as_given(reader: Reader) -> Reader:
+    """What another reader takes, in the type in which it was given: 12 is sent as 12, not as 12.0."""
+
+    def read(name: str, value: object) -> Any:
+        number = reader(name, value)
+        return value if isinstance(value, (int, float)) else number
+
+    return read
+
+
 def one_of(*words: str) -> Reader:
     """One of some words."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ SPLIT_MODES = ("MAC", "IP")
 
 _GAP_USEC_MIN = 0.001
 #: Where a capture begins at once, both sides of a split wait so long for each other to start.
-_SPLIT_START_USEC = 1000.0
+_SPLIT_START_USEC = 1000
+#: The name of the stream that takes the time until the other side is done.
+_REST = "delay_stream"
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def load_pcap_split(path: Path, options: PcapOptions) -> tuple[list[STLStream], 
                 f"the capture {path} has packets of one direction only: load it without split_mode"
             )
         own_times = [times[at] for at in chosen]
-        own_gaps = [later - earlier for earlier, later in zip([0.0, *own_times], own_times, strict=False)]
+        own_gaps = [later - earlier for earlier, later in zip([0, *own_times], own_times, strict=False)]
         sides.append(_chain(path, [packets[at] for at in chosen], own_gaps, options, now - own_times[-1]))
     return sides[0], sides[1]
 
@@ -125,15 +128,16 @@ def _packet(path: Path, number: int, data: bytes, options: PcapOptions) -> bytes
 
 
 def _gaps(found: Sequence[Frame], options: PcapOptions) -> list[float]:
-    """Microseconds before each packet. One that seems earlier than the one before follows at once."""
+    """Microseconds before each packet. One that seems earlier than the one before follows at once.
+
+    A gap that is not computed has the type in which it was given, as TRex's client sends it.
+    """
+    least = options.min_ipg_usec or 0
     if options.ipg_usec is not None:
-        recorded = [float(options.ipg_usec)] * len(found)
-    else:
-        times = [frame.time_ns for frame in found]
-        recorded = [
-            max(0, later - earlier) / 1000 for earlier, later in zip([times[0], *times], times, strict=False)
-        ]
-    return [max(gap / options.speedup, float(options.min_ipg_usec or 0)) for gap in recorded]
+        return [max(options.ipg_usec / options.speedup, least)] * len(found)
+    times = [frame.time_ns for frame in found]
+    recorded = [max(0, later - earlier) / 1000 for earlier, later in itertools.pairwise(times)]
+    return [least, *(float(max(gap / options.speedup, least)) for gap in recorded)]
 
 
 def _chain(
@@ -147,37 +151,41 @@ def _chain(
         try:
             streams.append(
                 STLStream(
-                    name=str(number),
+                    name=number,
                     packet=STLPktBuilder(pkt_buffer=data, vm=options.vm, remove_fcs=options.vm is not None),
                     mode=STLTXSingleBurst(total_pkts=1, percentage=100),
                     self_start=number == 1,
                     isg=gap,
-                    next="1" if ends else "rest" if number == last else str(number + 1),
+                    next=1 if ends else _REST if number == last else number + 1,
                     action_count=options.loop_count if ends else 0,
-                    mac_src_override_by_pkt=options.src_mac_pcap,
-                    mac_dst_override_mode=(
-                        STLStreamDstMAC_PKT if options.dst_mac_pcap else STLStreamDstMAC_CFG_FILE
-                    ),
+                    **_macs(options),
                 )
             )
         except STLError as error:
             raise STLProfileError(f"the capture {path}, packet {number}: {error}") from error
     if rest_usec:
-        streams.append(_rest(rest_usec, options.loop_count))
+        streams.insert(-1, _rest(rest_usec, options))  # where TRex's client has it
     return streams
 
 
-def _rest(rest_usec: float, loop_count: int) -> STLStream:
+def _rest(rest_usec: float, options: PcapOptions) -> STLStream:
     """What takes the time until the other half of the capture is done, too."""
     return STLStream(
-        name="rest",
+        name=_REST,
         mode=STLTXSingleBurst(total_pkts=1, percentage=100),
         self_start=False,
         isg=rest_usec,
-        next="1",
-        action_count=loop_count,
+        next=1,
+        action_count=options.loop_count,
         dummy_stream=True,
+        **_macs(options),
     )
+
+
+def _macs(options: PcapOptions) -> dict[str, Any]:
+    """Whose MAC addresses packets have."""
+    destination = STLStreamDstMAC_PKT if options.dst_mac_pcap else STLStreamDstMAC_CFG_FILE
+    return {"mac_src_override_by_pkt": options.src_mac_pcap, "mac_dst_override_mode": destination}
 
 
 def _sides(path: Path, frames: Sequence[bytes], split_mode: str | None) -> list[bool]:

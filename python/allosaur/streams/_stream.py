@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 from .._errors import STLArgumentError, STLError, STLTypeError
@@ -17,6 +18,10 @@ STLStreamDstMAC_ARP = 2
 _FLAG_SOURCE_MAC = 1
 _FLAG_DESTINATION_SHIFT = 1
 _FLAG_DUMMY = 8
+
+
+#: Streams of captures are numbered; the protocol has both, and tells 1 from "1".
+StreamName = str | int
 
 
 class STLFlowStats:
@@ -61,14 +66,14 @@ class STLStream:
 
     def __init__(
         self,
-        name: str | None = None,
+        name: StreamName | None = None,
         packet: STLPktBuilder | None = None,
         mode: STLTXMode | None = None,
         enabled: bool = True,
         self_start: bool = True,
         isg: float = 0.0,
         flow_stats: STLFlowStats | None = None,
-        next: str | None = None,
+        next: StreamName | None = None,
         stream_id: int | None = None,
         action_count: int = 0,
         random_seed: int = 0,
@@ -121,9 +126,9 @@ class STLStream:
         fields["mode"] = self.mode.to_json()
         fields |= self.packet.to_json()
         fields["flow_stats"] = self.flow_stats.to_json() if self.flow_stats else {"enabled": False}
-        if self.name is not None:
+        if self.name:
             fields["name"] = self.name
-        if self.next is not None:
+        if self.next:
             fields["next"] = self.next
         return fields
 
@@ -138,14 +143,14 @@ class STLStream:
             )
         flags = int(fields.get("flags", 0))
         return STLStream(
-            name=_name_from_json(fields.get("name")),
+            name=fields.get("name"),
             packet=STLPktBuilder.from_json(fields),
             mode=mode_from_json(fields["mode"]),
             enabled=fields.get("enabled", True),
             self_start=fields.get("self_start", True),
             isg=fields.get("isg", 0.0),
             flow_stats=_flow_stats_from_json(fields.get("flow_stats") or {}),
-            next=_name_from_json(fields.get("next")),
+            next=fields.get("next"),
             action_count=fields.get("action_count", 0),
             random_seed=fields.get("random_seed", 0),
             mac_src_override_by_pkt=flags & _FLAG_SOURCE_MAC,
@@ -165,11 +170,11 @@ class STLStream:
         """The number that the stream has on its port; None before it was added."""
         return self.id
 
-    def get_name(self) -> str | None:
+    def get_name(self) -> StreamName | None:
         """The name, or None."""
         return self.name
 
-    def get_next(self) -> str | None:
+    def get_next(self) -> StreamName | None:
         """The name of the stream that follows, or None."""
         return self.next
 
@@ -228,42 +233,42 @@ class STLStream:
 
 
 def link(
-    streams: list[STLStream], ids: list[int], existing: dict[str, int] | None = None
+    streams: list[STLStream], ids: list[int], existing: Mapping[StreamName, int] | None = None
 ) -> list[dict[str, Any]]:
     """The JSON of streams that have numbers, each with the number of the stream that follows.
 
     Raises ``STLError`` when a name is used twice or ``next`` names no stream.
     """
     numbers = dict(existing or {})
-    fresh: set[str] = set()
+    fresh: set[StreamName] = set()
     for stream, number in zip(streams, ids, strict=True):
-        if stream.name is None:
+        if not stream.name:
             continue
         if stream.name in fresh:
-            raise STLError(f"two streams have the name '{stream.name}': give each its own")
+            raise STLError(f"two streams have the name {stream.name!r}: give each its own")
         fresh.add(stream.name)
         numbers[stream.name] = number
     linked = []
     for stream in streams:
-        if stream.next is not None and stream.next not in numbers:
-            known = ", ".join(sorted(numbers)) or "none has a name"
+        if stream.next and stream.next not in numbers:
+            known = ", ".join(sorted(map(str, numbers))) or "none has a name"
             raise STLError(
-                f"stream '{stream.name}': next='{stream.next}' is not a stream's name, known are: {known}"
+                f"stream '{stream.name}': next={stream.next!r} is not a stream's name, known are: {known}"
             )
-        next_id = -1 if stream.next is None else numbers[stream.next]
+        next_id = numbers[stream.next] if stream.next else -1
         linked.append({**stream.to_json(), "next_stream_id": next_id})
     return linked
 
 
 def _check_types(name: object, packet: object, mode: object, flow_stats: object, next: object) -> None:
     for argument, value, kind in (
-        ("name", name, str),
+        ("name", name, (str, int)),
         ("packet", packet, STLPktBuilder),
         ("mode", mode, STLTXMode),
         ("flow_stats", flow_stats, STLFlowStats),
-        ("next", next, str),
+        ("next", next, (str, int)),
     ):
-        if value is not None and not isinstance(value, kind):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
             raise STLTypeError(argument, type(value), kind)
 
 
@@ -271,11 +276,6 @@ def _number(label: str, field: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
         raise STLError(f"{label}: {field} is {value!r}, give a whole number from 0 to 4294967295")
     return value
-
-
-def _name_from_json(name: object) -> str | None:
-    """A name; other clients give streams of captures numbers as names."""
-    return None if name is None else str(name)
 
 
 def _flow_stats_from_json(fields: dict[str, Any]) -> STLFlowStats | None:

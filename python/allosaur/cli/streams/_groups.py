@@ -210,7 +210,7 @@ def _counted(
     for port, of_port in streams.items():
         for number, stream in enumerate(of_port, 1):
             if not stream.is_dummy():
-                yield port, stream, stream.get_name() or f"stream {number}"
+                yield port, stream, str(stream.get_name() or f"stream {number}")
 
 
 def _room(client: STLClient, ports: Sequence[int]) -> int:

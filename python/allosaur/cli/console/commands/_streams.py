@@ -92,7 +92,7 @@ def _rows(session: Session, number: int, streams: dict[int, STLStream]) -> list[
     of_stream = {one: name for name, profile in profiles.items() for one in profile.streams}
     return [
         [
-            *(str(one), stream.get_name() or "-", of_stream.get(one, "-"), _layers(stream)),
+            *(str(one), str(stream.get_name() or "-"), of_stream.get(one, "-"), _layers(stream)),
             *(str(stream.get_pkt_len()), stream.get_mode(), stream.get_rate()),
             *(str(stream.get_pg_id() if stream.has_flow_stats() else "-"), str(stream.get_next() or "-")),
         ]
