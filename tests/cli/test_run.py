@@ -125,6 +125,7 @@ def test_a_running_server_is_used_and_left_clean(
     with server.client() as client:
         assert client.get_acquired_ports() == []
         client.acquire(ports=[0])
+        client.count_since_server_start()
         assert client.get_stats()[0]["opackets"] == 200
 
 
@@ -179,6 +180,7 @@ def test_a_signal_stops_the_traffic(
     assert result["interrupted"] is True
     assert result["total"]["tx_packets"] == result["total"]["rx_packets"] > 0
     with server.client() as client:
+        client.count_since_server_start()
         before = client.get_stats(ports=[0])[0]["opackets"]
         assert client.get_stats(ports=[0])[0]["opackets"] == before == result["total"]["tx_packets"]
 

@@ -141,14 +141,63 @@ def test_clear_is_a_matter_of_this_client(client: STLClient, transport: MockTran
 
 
 def test_counts_by_size_are_asked_for(client: STLClient, transport: MockTransport) -> None:
-    client.get_stats(ports=[0])
-    assert transport.requests("get_port_stats")[-1] == {"port_id": 0, "by_size": True, "api_h": "mock"}
+    client.get_stats()
+    assert transport.requests("get_port_stats")[-2] == {"port_id": 0, "by_size": True, "api_h": "mock"}
 
 
-def test_statistics_are_of_the_ports_that_are_asked(client: STLClient) -> None:
-    client.acquire([1])
-    assert set(client.get_stats()) == {1, "total", "global", "flow_stats", "latency"}
-    assert 0 in client.get_stats(ports=[0])
+PARTS = {"total", "global", "flow_stats", "latency"}
+
+
+def test_statistics_are_of_all_ports_whoever_owns_them(client: STLClient, transport: MockTransport) -> None:
+    transport.port_stats[0].update(opackets=30)
+    transport.port_stats[1].update(ipackets=20)
+    client.acquire([0])
+    for ports in (None, [0]):
+        stats = client.get_stats(ports=ports)
+        assert stats.keys() == {0, 1} | PARTS
+        assert (stats[1]["ipackets"], stats["total"]["ipackets"]) == (20, 20)
+    with pytest.raises(STLArgumentError, match="cannot be 7"):
+        client.get_stats(ports=[7])
+
+
+def test_clearing_is_of_all_ports(client: STLClient, transport: MockTransport) -> None:
+    for ports in (None, [0]):
+        transport.port_stats[0]["opackets"] += 30
+        transport.port_stats[1]["ipackets"] += 30
+        client.acquire([0], force=True)
+        client.clear_stats(ports=ports)
+        stats = client.get_stats()
+        assert (stats[0]["opackets"], stats[1]["ipackets"]) == (0, 0)
+
+
+def test_statistics_may_be_of_some_ports(client: STLClient, transport: MockTransport) -> None:
+    transport.port_stats[0].update(opackets=30)
+    transport.port_stats[1].update(opackets=20)
+    assert client.get_stats(ports=[1], only_given=True).keys() == {1} | PARTS
+    assert client.get_stats(ports=[1], only_given=True)["total"]["opackets"] == 20
+    client.clear_stats(ports=[1], only_given=True)
+    stats = client.get_stats()
+    assert (stats[0]["opackets"], stats[1]["opackets"]) == (30, 0)
+
+
+def seen(client: STLClient) -> tuple[int, int, int]:
+    """What was sent, of the port and in all, and packets that waited."""
+    stats = client.get_stats()
+    return stats[0]["opackets"], stats["total"]["opackets"], stats["global"]["queue_full"]
+
+
+def test_a_fresh_client_counts_from_connect(transport: MockTransport) -> None:
+    transport.port_stats[0].update(opackets=100, obytes=6400)
+    transport.global_stats["m_total_queue_full"] = 7
+    with STLClient(transport=transport) as client:
+        transport.port_stats[0].update(opackets=130)
+        transport.global_stats["m_total_queue_full"] = 9
+        assert seen(client) == (30, 30, 2)
+        client.count_since_server_start()
+        assert seen(client) == (130, 130, 9)
+        client.disconnect()
+        client.connect()
+        assert client.get_stats()[0]["opackets"] == 0
 
 
 def test_utilization_and_driver_counters(client: STLClient, transport: MockTransport) -> None:

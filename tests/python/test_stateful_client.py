@@ -284,6 +284,24 @@ def test_counters_by_name(mock: MockStatefulTransport, client: ASTFClient) -> No
     assert whole["client"]["tcps_sndbyte"] == 0
 
 
+def test_a_fresh_client_counts_from_connect_but_profiles_from_their_start(
+    mock: MockStatefulTransport,
+) -> None:
+    """As TRex's client: ports and the sum of all profiles have a baseline, a profile that runs has none."""
+    mock.counters["client"] = {"tcps_connects": 7}
+    mock.port_stats[1]["ipackets"] = 100
+    with ASTFClient(transport=mock) as fresh:
+        mock.counters["client"] = {"tcps_connects": 9}
+        mock.port_stats[1]["ipackets"] = 130
+        stats = fresh.get_stats()
+        assert (stats[1]["ipackets"], stats["total"]["ipackets"]) == (30, 30)
+        assert fresh.get_traffic_stats(is_sum=True)["client"]["tcps_connects"] == 2
+        assert stats["traffic"]["client"]["tcps_connects"] == 9
+        fresh.count_since_server_start()
+        assert fresh.get_stats()[1]["ipackets"] == 130
+        assert fresh.get_traffic_stats(is_sum=True)["client"]["tcps_connects"] == 9
+
+
 def test_clearing_is_for_one_epoch(mock: MockStatefulTransport, client: ASTFClient) -> None:
     mock.counters["client"] = {"tcps_connects": 7, "m_active_flows": 3}
     client.clear_stats()

@@ -123,6 +123,8 @@ def connected(client: Client, name: str, local_hint: bool = True) -> Iterator[Cl
     try:
         with explained(f"cannot use the server at {name}"):
             client.connect()
+            # Commands are about the server, not about the moment in which they looked.
+            client.count_since_server_start()
     except CommandError as error:
         if isinstance(error.__cause__, WrongModeError):
             raise bad_input(_other_kind(name, error.__cause__.is_stateful)) from error

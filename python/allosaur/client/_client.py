@@ -126,9 +126,16 @@ class STLClient:
         self.disconnect()
 
     def connect(self) -> None:
-        """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
+        """Connect to the server; ``get_stats()`` counts from here.
+
+        Raises ``STLError``; the message says where it looked and what to do.
+        """
         self.disconnect()
-        self._connection.open(self._session_kind, self._statistics.begin)
+        self._connection.open(self._session_kind, self._begin)
+
+    def _begin(self, session: Session) -> None:
+        """Do what else begins with a session."""
+        self._statistics.begin(session)
 
     def disconnect(self, stop_traffic: bool = True, release_ports: bool = True) -> None:
         """Stop the traffic of the ports that are ours, release them, and disconnect.
@@ -232,6 +239,7 @@ class STLClient:
     get_resolved_ports = delegate("_ports", PortAttributes.get_resolved_ports)
     get_stats = delegate("_statistics", Statistics.get_stats)
     clear_stats = delegate("_statistics", Statistics.clear_stats)
+    count_since_server_start = delegate("_statistics", Statistics.count_since_server_start)
     clear_pgid_stats = delegate("_statistics", Statistics.clear_pgid_stats)
     get_active_pgids = delegate("_statistics", Statistics.get_active_pgids)
     get_pgid_stats = delegate("_statistics", Statistics.get_pgid_stats)

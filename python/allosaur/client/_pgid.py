@@ -78,6 +78,10 @@ class PgidBook:
                 now.latency, now.max_usec = before.latency, before.max_usec
             self._reference[pgid] = now
 
+    def forget_references(self) -> None:
+        """Count from the server's start."""
+        self._reference = {}
+
     def flow_stats(self) -> dict[Any, Any]:
         """The ``flow_stats`` part: by group, counter and port, with ``total``."""
         stats: dict[Any, Any] = {pgid: self._group(pgid) for pgid in sorted(self._groups)}

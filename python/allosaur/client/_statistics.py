@@ -50,18 +50,29 @@ class Statistics:
         self._book = StatsBook()
 
     def begin(self, session: Session) -> None:
-        """A session begins: read what there is, and count from the server's start."""
+        """A session begins: read what there is, and count from here."""
         self._book = StatsBook()
         self._book.read(session.rpc, list(session.ports), session.group_ports)
+        self._book.clear(list(session.ports), clear_global=True)
+        self._book.pgids.clear(flow_stats=True, latency=True)
 
-    def get_stats(self, ports: Ports = None, sync_now: bool = True) -> Stats:
+    def count_since_server_start(self) -> None:
+        """Count from the server's start, as its own counters do, and no longer from ``connect()``."""
+        self._connection.session()
+        self._book.forget_references()
+
+    def get_stats(self, ports: Ports = None, sync_now: bool = True, *, only_given: bool = False) -> Stats:
         """Counters and rates: keys are port numbers, "total", "global", "flow_stats", "latency".
 
-        Bytes are with FCS, rates in bits or packets a second, utilization in percent. With
-        ``sync_now=False`` what was read last is returned without asking the server.
+        They count from ``connect()``, or the last ``clear_stats()``. Bytes are with FCS, rates in bits or
+        packets a second, utilization in percent. With ``sync_now=False`` what was read last is returned
+        without asking the server.
+
+        All ports of the server are there, and "total" is of all, also of those that are not ours: as with
+        TRex's client, which checks ``ports`` and gives all. With ``only_given`` those of ``ports`` are.
         """
         session = self._connection.session()
-        chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
+        chosen = self._counted(ports, only_given)
         if sync_now:
             self._book.read(session.rpc, chosen, session.group_ports)
         return self._book.to_dict(
@@ -75,13 +86,17 @@ class Statistics:
         clear_flow_stats: bool = True,
         clear_latency_stats: bool = True,
         clear_xstats: bool = True,
+        *,
+        only_given: bool = False,
     ) -> None:
         """Count from here. The server goes on counting: only this client's view starts at zero.
 
-        ``clear_xstats`` has nothing to clear: extended statistics are always since the server's start.
+        All ports of the server begin at zero, as with TRex's client, which checks ``ports`` and clears
+        all. With ``only_given`` those of ``ports`` do. ``clear_xstats`` has nothing to clear: extended
+        statistics are always since the server's start.
         """
         session = self._connection.session()
-        chosen = self._connection.ports_of(ports, self._interesting_ports, owned=False)
+        chosen = self._counted(ports, only_given)
         self._book.read(session.rpc, chosen, session.group_ports)
         self._book.clear(chosen, clear_global)
         self._book.pgids.clear(clear_flow_stats, clear_latency_stats)
@@ -120,8 +135,10 @@ class Statistics:
         stats: dict[str, Any] = self._connection.session().rpc.call("get_utilization")
         return stats
 
-    def _interesting_ports(self) -> list[int]:
-        return self._connection.acquired_ports() or self._connection.all_ports()
+    def _counted(self, ports: Ports, only_given: bool) -> list[int]:
+        """All ports, or those given; they must be there in any case. Raises ``STLError``."""
+        given = self._connection.ports_of(ports, self._connection.all_ports, owned=False)
+        return given if only_given else self._connection.all_ports()
 
 
 class StatsBook:
@@ -154,6 +171,12 @@ class StatsBook:
         self._port_references.update({port: self._ports[port] for port in ports})
         if clear_global:
             self._global_reference = self._global
+
+    def forget_references(self) -> None:
+        """Count from the server's start."""
+        self._global_reference = {}
+        self._port_references = {}
+        self.pgids.forget_references()
 
     def to_dict(self, ports: Sequence[int], speeds_bps: dict[int, float]) -> Stats:
         """The dictionary of ``get_stats``; ``speeds_bps`` is the line rate of each port."""

@@ -134,8 +134,8 @@ class Session:
         )
         with explained(f"cannot use the server at {self.target}"):
             client.connect()
-        if self.settings.is_trex:  # TRex's console counts from when it connects
-            client.clear_stats()
+        if not self.settings.is_trex:  # TRex's console counts from when it connects
+            client.count_since_server_start()
         client.set_verbose(self.settings.level)
         self._client, self.mode, self._warnings_shown = client, chosen, 0
 

@@ -66,7 +66,7 @@ def titled(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 def port_stats(client: STLClient, ports: Sequence[int]) -> Answer:
     """Return the counters and rates of ports."""
-    stats = client.get_stats(list(ports))
+    stats = client.get_stats(list(ports), only_given=True)
     columns: list[Mapping[str, Any]] = [stats[port] for port in ports]
     columns += [_summed(stats, ports)] if len(ports) > 1 else []
     header = ["port", *map(str, ports), *(["total"] if len(ports) > 1 else [])]

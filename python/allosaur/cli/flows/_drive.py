@@ -196,7 +196,9 @@ def begin(client: ASTFClient, plan: FlowPlan, dump_interval_s: float = 0.0) -> N
 
 def read(client: ASTFClient, profile_id: str, is_sum: bool = False) -> FlowCounters:
     """Read the counters of a profile, or of all."""
-    stats = client.get_stats(pid_input=profile_id, is_sum=is_sum)
+    # A server of both kinds of traffic has ports of streams, too, whose packets are not of these flows.
+    ports = client.get_acquired_ports() or None
+    stats = client.get_stats(ports, pid_input=profile_id, is_sum=is_sum, only_given=True)
     profiles = list(client.get_profiles_state()) if is_sum else [profile_id]
     return _counters(client, stats["traffic"], stats, _missed(client, profiles))
 

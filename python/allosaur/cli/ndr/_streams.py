@@ -122,7 +122,7 @@ class StreamBench:
         def shown(moment: Moment) -> None:
             show(moment.elapsed_s)
             if self._options.plugin is not None:
-                stats: Mapping[Any, Any] = self._client.get_stats(ports=self.ports)
+                stats: Mapping[Any, Any] = self._client.get_stats(ports=self.ports, only_given=True)
                 self.server_counters = stats["global"]
 
         outcome = drive(self._client, plan, self._interrupt, shown, grouping=self._grouping)
@@ -154,7 +154,7 @@ class StreamBench:
     def _count_from_here(self) -> None:
         """Let packet groups begin at zero: what arrived of the trial before is none of this one's."""
         with explained("cannot read the counters"):
-            self._client.clear_stats(ports=self._watched)
+            self._client.clear_stats(ports=self._watched, only_given=True)
 
     def change(self, load: float) -> None:
         """Change the load of what runs."""

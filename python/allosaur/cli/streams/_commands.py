@@ -126,7 +126,7 @@ def stats(client: STLClient, options: argparse.Namespace) -> Answer:
     ports = list(client.ports) if options.ports is None else options.ports
     check_ports(client, ports)
     with explained("cannot read the counters"):
-        found: Mapping[Any, Any] = client.get_stats(ports=ports)
+        found: Mapping[Any, Any] = client.get_stats(ports=ports, only_given=True)
     counters = {port: PortCounters.from_stats(found[port]) for port in ports}
     rows = [["state", *(_state(client, port) for port in ports)]]
     for label, name in _COUNTERS:

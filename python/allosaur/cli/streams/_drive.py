@@ -208,7 +208,7 @@ class _Reader:
     def read(self) -> dict[int, PortCounters]:
         """Read the counters; give those of the ports."""
         before = time.monotonic()
-        stats: Mapping[Any, Any] = self._client.get_stats(ports=self._ports)
+        stats: Mapping[Any, Any] = self._client.get_stats(ports=self._ports, only_given=True)
         self.streams = stream_counters(self.grouping, stats)
         self.took_s = time.monotonic() - before
         return {port: PortCounters.from_stats(stats[port]) for port in self._ports}

@@ -83,7 +83,7 @@ def _by_owner(clients: Clients, ports: Sequence[int]) -> list[tuple[STLClient, l
 def _clear(clients: Clients, ports: list[int]) -> str:
     from allosaur import STLClient
 
-    STLClient.clear_stats(clients.any, ports)
+    STLClient.clear_stats(clients.any, ports, only_given=True)
     if clients.flows is not None:
         clients.flows.clear_traffic_stats(is_sum=True)
         for profile, state in clients.flows.get_profiles_state().items():

@@ -70,6 +70,7 @@ class _Methods:
 
     # Counters and latency.
     get_stats = delegate("_counters", Counters.get_stats)
+    count_since_server_start = delegate("_counters", Counters.count_since_server_start)
     clear_stats = delegate("_counters", Counters.clear_stats)
     get_traffic_stats = delegate("_counters", Counters.get_traffic_stats)
     clear_traffic_stats = delegate("_counters", Counters.clear_traffic_stats)
@@ -136,10 +137,10 @@ class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
         self._clients = Clients(connection)
         self._tunnels = Tunnels(connection)
 
-    def connect(self) -> None:
-        """Connect to the server. Raises ``STLError``; the message says where it looked and what to do."""
-        super().connect()
-        self._counters.forget()
+    def _begin(self, session: Session) -> None:
+        super()._begin(session)
+        assert isinstance(session, StatefulSession)  # the kind that this client opens
+        self._counters.begin(session)
 
     def disconnect(self, stop_traffic: bool = True, release_ports: bool = True) -> None:
         """Stop all traffic if the server is ours, release it, and disconnect.

@@ -12,6 +12,7 @@ from ...stats import FlowRates, StatefulStats, TrafficStats
 from ._connection import Pids, StatefulConnection
 from ._counter_tables import DynamicBook, TrafficBook, errors_in
 from ._latency import Latency
+from ._session import StatefulSession
 
 
 class Counters:
@@ -23,9 +24,24 @@ class Counters:
         self._latency = latency
         self.forget()
 
+    def begin(self, session: StatefulSession) -> None:
+        """A session begins: count the sum of all profiles from here; each counts from its start."""
+        call, known = session.rpc.call, session.supported_commands
+        self._book, self._dynamic = TrafficBook(call), DynamicBook(call)
+        # Servers of TRex 2.x have one profile, and no sums.
+        if "get_total_counter_values" in known:
+            self._book.clear(DEFAULT_PROFILE, True)
+        if "get_total_dynamic_counter_values" in known:
+            self._dynamic.clear(DEFAULT_PROFILE, True)
+
     def forget(self) -> None:
         """Count from what the server counts, and read again what counters there are."""
         self._book, self._dynamic = TrafficBook(self._connection.call), DynamicBook(self._connection.call)
+
+    def count_since_server_start(self) -> None:
+        """Count from the server's start, as its own counters do, and no longer from ``connect()``."""
+        self._statistics.count_since_server_start()
+        self.forget()
 
     def get_stats(
         self,
@@ -34,13 +50,17 @@ class Counters:
         skip_zero: bool = True,
         pid_input: str = DEFAULT_PROFILE,
         is_sum: bool = False,
+        *,
+        only_given: bool = False,
     ) -> StatefulStats:
         """Counters and rates: keys are port numbers, "total", "global", "traffic", "latency".
 
+        Ports and the sum of all profiles count from ``connect()``, or the last ``clear_stats()``; a profile
+        from its start. All ports of the server are there, unless ``only_given`` says those of ``ports``.
         "traffic" is as ``get_traffic_stats`` gives it, "latency" as ``get_latency_stats``; the others are
         as in the stateless client: bytes with FCS, rates in bits or packets a second.
         """
-        stats: dict[Any, Any] = self._statistics.get_stats(ports, sync_now)
+        stats: dict[Any, Any] = self._statistics.get_stats(ports, sync_now, only_given=only_given)
         stats.pop("flow_stats", None)
         stats["traffic"] = self.get_traffic_stats(skip_zero, pid_input, is_sum)
         stats["latency"] = self._latency.get_latency_stats(skip_zero)
@@ -53,13 +73,18 @@ class Counters:
         clear_xstats: bool = True,
         clear_traffic: bool = True,
         pid_input: Pids = DEFAULT_PROFILE,
+        *,
+        only_given: bool = False,
     ) -> None:
-        """Count from here: ports, the sum of all profiles, and with ``clear_traffic`` those named."""
+        """Count from here: all ports, the sum of all profiles, and with ``clear_traffic`` those named.
+
+        With ``only_given`` other ports than those of ``ports`` go on.
+        """
         for profile_id in self._connection.pids(pid_input):
             if clear_traffic:
                 self.clear_traffic_stats(profile_id)
         self.clear_traffic_stats(is_sum=True)
-        self._statistics.clear_stats(ports, clear_global, clear_xstats=clear_xstats)
+        self._statistics.clear_stats(ports, clear_global, clear_xstats=clear_xstats, only_given=only_given)
 
     def get_traffic_stats(
         self, skip_zero: bool = True, pid_input: str = DEFAULT_PROFILE, is_sum: bool = False

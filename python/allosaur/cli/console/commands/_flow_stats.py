@@ -69,7 +69,7 @@ class Clear(ConsoleCommand):
 
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
         ports = _arguments.chosen(session, options) or session.client.get_all_ports()
-        session.flows.clear_stats(ports, pid_input="*")
+        session.flows.clear_stats(ports, pid_input="*", only_given=True)
         session.flows.clear_dynamic_traffic_stats(clear_all=True)
         return done(f"Clearing stats of port(s) {ports}", ports=ports)
 

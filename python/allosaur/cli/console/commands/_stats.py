@@ -54,7 +54,7 @@ class Clear(ConsoleCommand):
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
         client = session.client
         ports = _arguments.chosen(session, options) or client.get_all_ports()
-        client.clear_stats(ports)
+        client.clear_stats(ports, only_given=True)
         return done(f"Clearing stats of port(s) {ports}", ports=ports)
 
 
