@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import jsonschema
 import pytest
 from allosaur.cli._errors import CommandError
 from allosaur.cli._main import main
-from allosaur.cli.ndr import _cases, _compare, _criteria, _names, _plugin, _rates, _rfc2544
+from allosaur.cli.ndr import _cases, _criteria, _names, _plugin, _rates, _rfc2544
 from allosaur.cli.ndr._bench import Scale
 from allosaur.cli.ndr._command import goals
 from allosaur.cli.ndr._streams import Sample
@@ -293,92 +292,6 @@ def test_what_is_refused_with_a_server(allosaur: Any) -> None:
     allosaur("ndr", *LOCAL, *timed).refused("no packet is timed; give -l PPS")
     allosaur("ndr", *LOCAL, "--min", "6kpps").refused("are no range; give --min below --max")
     allosaur("ndr", *LOCAL, "--local-ports", "memory").failed(3, "no port receives what is sent")
-
-
-def result_of(*limits: tuple[str, float | None], precision: float = 0.005) -> dict[str, Any]:
-    cases = [
-        {
-            "name": "64 bytes",
-            "unit": "pps",
-            "limits": [
-                {
-                    "goal": goal,
-                    "lower": None if load is None else {"load": load},
-                    "upper": None if load is None else {"load": load / (1 - precision)},
-                }
-                for goal, load in limits
-            ],
-        }
-    ]
-    return {"command": "ndr", "schema": 1, "cases": cases, "search": {"precision": precision}}
-
-
-@pytest.fixture
-def compared(allosaur: Any, tmp_path: Path) -> Callable[..., Any]:
-    def run(before: dict[str, Any], after: dict[str, Any], *words: str) -> Any:
-        for name, value in (("a.json", before), ("b.json", after)):
-            (tmp_path / name).write_text(json.dumps(value), encoding="utf-8")
-        return allosaur("compare", "a.json", "b.json", *words)
-
-    return run
-
-
-def test_results_that_are_alike(compared: Callable[..., Any]) -> None:
-    ended = compared(result_of(("ndr", 1e6), ("pdr", 2e6)), result_of(("ndr", 0.992e6), ("pdr", 2.1e6)))
-    assert ended.code == 0, ended
-    assert re.search(r"64 bytes ndr +1\.00 Mpps +992 kpps +-0\.80 % +same", ended.out)
-    assert re.search(r"64 bytes pdr .*\+5\.00 % +better", ended.out)
-    assert "none of 2 limits is worse" in ended.out
-
-
-def test_a_result_that_is_worse(compared: Callable[..., Any]) -> None:
-    before, after = result_of(("ndr", 1e6)), result_of(("ndr", 0.98e6), precision=0.01)
-    ended = compared(before, after, "--json")
-    value = ended.json()
-    assert ended.code == 1
-    assert (value["ok"], value["limits"][0]["result"]) == (False, "worse")
-    assert value["limits"][0]["change"] == pytest.approx(-0.02)
-    assert value["differences"] == ["precision: 0.005 and 0.01"]
-    assert compared(before, after, "--tolerance", "3%").code == 0
-
-
-def test_a_limit_that_is_missing_is_worse(compared: Callable[..., Any]) -> None:
-    ended = compared(result_of(("ndr", 1e6)), result_of(("ndr", None)))
-    assert ended.code == 1
-    assert "missing" in ended.out
-    assert compared(result_of(("ndr", None)), result_of(("ndr", 1e6))).code == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "not JSON"),
-        ("[]", "no result of `allosaur ndr`"),
-        ('{"command": "run"}', "no result of `allosaur ndr`"),
-        ('{"command": "ndr", "cases": [], "schema": 9}', "has schema 9"),
-        ('{"command": "ndr", "cases": [], "schema": 1}', "no case and goal in common"),
-    ],
-)
-def test_files_that_are_no_results(allosaur: Any, tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "a.json").write_text(text, encoding="utf-8")
-    allosaur("compare", "a.json", "a.json").refused(message)
-
-
-def test_a_file_that_is_not_there(allosaur: Any) -> None:
-    allosaur("compare", "a.json", "b.json").refused("a.json: cannot be read")
-
-
-def test_a_row_says_what_a_difference_is_worth() -> None:
-    def word(before: float | None, after: float | None) -> str:
-        return _compare.Row("64", "ndr", "pps", before, after, 0.01).word
-
-    assert [word(100, 100.5), word(100, 99.5), word(100, 98), word(100, 102)] == [
-        "same",
-        "same",
-        "worse",
-        "better",
-    ]
-    assert [word(None, None), word(None, 1.0), word(1.0, None)] == ["same", "better", "missing"]
 
 
 def test_criteria() -> None:

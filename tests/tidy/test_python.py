@@ -67,6 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur", "allosaur._errors", "allosaur.server", "allosaur.report", "allosaur.search"),
         *("allosaur.streams", "allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
+    "allosaur.cli.compare": {"allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"},
     "allosaur.cli.top": {"allosaur", "allosaur.cli"},
     "allosaur.cli.metrics": {"allosaur.cli"},
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
@@ -78,7 +79,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
-        *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.top"),
+        *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.compare"),
+        "allosaur.cli.top",
         *("allosaur.cli.emulation", "allosaur.cli.metrics"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},

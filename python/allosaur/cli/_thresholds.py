@@ -92,6 +92,13 @@ class Metric:
     """What it is measured with, by a word of the table that it is in."""
     decides: str = ""
     """The check of every run in whose place a threshold of this metric decides."""
+    gains: bool = False
+    """It is no rate, and all the same more of it is better."""
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether a higher value is the better one."""
+        return self.gains or self.unit in (PPS, BPS, FPS)
 
 
 @dataclass(frozen=True)
