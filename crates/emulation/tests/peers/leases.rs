@@ -76,7 +76,9 @@ impl Leases {
         let asked = Dhcpv6Message::parse(message).ok()?;
         let answer = match asked.message_type {
             Dhcpv6MessageType::SOLICIT => Dhcpv6MessageType::ADVERTISE,
-            Dhcpv6MessageType::REQUEST | Dhcpv6MessageType::RENEW => Dhcpv6MessageType::REPLY,
+            Dhcpv6MessageType::REQUEST | Dhcpv6MessageType::RENEW | Dhcpv6MessageType::RELEASE => {
+                Dhcpv6MessageType::REPLY
+            }
             _ => return None,
         };
         let mac: [u8; 6] = frame[6..12].try_into().ok()?;

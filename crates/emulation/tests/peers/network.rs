@@ -24,6 +24,8 @@ const GROUP_IPV6: [u8; 6] = [0x33, 0x33, 0, 0, 0, 0xfb];
 #[derive(Default)]
 pub(crate) struct Network {
     hosts: HashMap<Ipv4Addr, [u8; 6]>,
+    /// Another router resolves addresses.
+    is_silent: bool,
 }
 
 impl Peer for Network {
@@ -33,6 +35,14 @@ impl Peer for Network {
 }
 
 impl Network {
+    /// One that passes datagrams on, and leaves it to another to resolve addresses.
+    pub(crate) fn behind_a_router() -> Network {
+        Network {
+            is_silent: true,
+            ..Network::default()
+        }
+    }
+
     /// The frame that a client gets back for one that was sent.
     fn deliver(&mut self, frame: &[u8]) -> Option<Vec<u8>> {
         let layout = parse(frame);
@@ -56,8 +66,9 @@ impl Network {
 
     fn resolve(&mut self, source: [u8; 6], asked: &ArpHeader) -> Option<Vec<u8>> {
         self.hosts.insert(asked.sender_ip, source);
-        let is_query =
-            asked.operation == ArpOperation::REQUEST && asked.target_ip != asked.sender_ip;
+        let is_query = !self.is_silent
+            && asked.operation == ArpOperation::REQUEST
+            && asked.target_ip != asked.sender_ip;
         let reply = ArpHeader {
             operation: ArpOperation::REPLY,
             sender_mac: MacAddress(MAC),
