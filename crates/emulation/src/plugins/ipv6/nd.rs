@@ -237,14 +237,15 @@ impl NeighborDiscovery {
         let Some(client) = context.client(id).cloned() else {
             return;
         };
-        let (old, new) = match *event {
+        let (old, new, source) = match *event {
+            // As in the reference, a leased address is told of from the one that is there already.
             Event::DhcpIpv6Changed(old) => {
                 self.counters.dhcp_changed += 1;
-                (old, client.dhcp_ipv6)
+                (old, client.dhcp_ipv6, client.link_local())
             }
             Event::Ipv6Changed(old) => {
                 self.counters.source_changed += 1;
-                (old, client.ipv6)
+                (old, client.ipv6, client.ipv6)
             }
             Event::GatewayIpv6Changed(old) => {
                 self.counters.gateway_changed += 1;
@@ -258,7 +259,7 @@ impl NeighborDiscovery {
         }
         if !new.is_unspecified() {
             mld.join(context, solicited_node(new).octets());
-            self.announce_one(context, client.mac, new, new);
+            self.announce_one(context, client.mac, source, new);
         }
     }
 
