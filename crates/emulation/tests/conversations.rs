@@ -315,6 +315,13 @@ fn replay(name: &str, failures: &mut Vec<String>) {
 }
 
 #[test]
+fn all_conversations_are_played() {
+    let mut names: Vec<_> = CONVERSATIONS.iter().map(|name| find(name)).collect();
+    names.sort();
+    assert_eq!(names, data::files("emu/rpc", ".jsonl.gz"));
+}
+
+#[test]
 fn recorded_conversations_have_equal_replies() {
     let mut failures = Vec::new();
     for name in CONVERSATIONS {

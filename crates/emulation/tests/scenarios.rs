@@ -1,7 +1,9 @@
 //! Golden scenarios of the reference, played under virtual time: packets with their times, replies
 //! and counters are compared.
 
+mod captures;
 mod flow_records;
+mod peers;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -570,6 +572,18 @@ fn play(name: &str) -> Vec<String> {
     player.compare_frames(&scenario);
     player.compare_counters(&scenario);
     player.failures
+}
+
+#[test]
+fn all_scenarios_are_played() {
+    for path in data::files("emu/scenarios", ".json.gz") {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.expect("a name").trim_end_matches(".json.gz");
+        // Those of engines and of two endpoints are played by unit tests, all that are there.
+        let is_elsewhere =
+            name.starts_with("field_engine__") || data::text(&path).contains("\"endpoints\"");
+        assert!(SCENARIOS.contains(&name) != is_elsewhere, "{name}");
+    }
 }
 
 #[test]
