@@ -81,6 +81,15 @@ impl DirectionCounters {
             *mine += theirs;
         }
     }
+
+    /// Takes off what was counted and did not happen; never more than there is.
+    pub fn subtract(&mut self, other: &DirectionCounters) {
+        self.packets = self.packets.saturating_sub(other.packets);
+        self.bytes = self.bytes.saturating_sub(other.bytes);
+        for (mine, theirs) in self.by_size.iter_mut().zip(other.by_size) {
+            *mine = mine.saturating_sub(theirs);
+        }
+    }
 }
 
 /// Frames of a burst that follow each other and have the same length: they are counted at once. A sum
@@ -121,6 +130,8 @@ pub struct TransmitCounters {
     pub missed_packets: u64,
     /// Times that the port's queue was full and a burst had to wait.
     pub queue_full: u64,
+    /// Frames that were handed to the port and could not leave it. They are not in `sent`.
+    pub lost_packets: u64,
 }
 
 impl TransmitCounters {
@@ -129,6 +140,7 @@ impl TransmitCounters {
         self.sent.add(&other.sent);
         self.missed_packets += other.missed_packets;
         self.queue_full += other.queue_full;
+        self.lost_packets += other.lost_packets;
     }
 }
 

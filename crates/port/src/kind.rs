@@ -148,6 +148,18 @@ impl TxQueue for PortTx {
     fn has_unsent(&self) -> bool {
         by_kind!(self, queue => queue.has_unsent())
     }
+
+    fn unsent(&mut self, each: &mut dyn FnMut(usize)) {
+        by_kind!(self, queue => queue.unsent(each))
+    }
+
+    fn take_lost(&mut self, each: &mut dyn FnMut(usize)) {
+        by_kind!(self, queue => queue.take_lost(each))
+    }
+
+    fn end_traffic(&mut self) {
+        by_kind!(self, queue => queue.end_traffic())
+    }
 }
 
 impl PortRx {

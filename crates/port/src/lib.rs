@@ -22,6 +22,7 @@ pub mod kind;
 pub mod kind_names;
 pub mod memory;
 pub mod open;
+mod refusals;
 mod registered;
 mod settings;
 pub mod sharing;
@@ -181,6 +182,22 @@ pub trait TxQueue: Send {
     fn has_unsent(&self) -> bool {
         false
     }
+
+    /// Hands the length of each frame that waits for another [`flush`](TxQueue::flush) to `each`,
+    /// where others count frames as sent when they were written.
+    fn unsent(&mut self, each: &mut dyn FnMut(usize)) {
+        let _ = each;
+    }
+
+    /// Hands the length of each frame that could not leave to `each`, once: of those that the kernel
+    /// refused, and of those that were given up by [`end_traffic`](TxQueue::end_traffic).
+    fn take_lost(&mut self, each: &mut dyn FnMut(usize)) {
+        let _ = each;
+    }
+
+    /// Called each turn while frames wait and nothing more is to be sent. What has not left some fifty
+    /// milliseconds later is given up: it would leave when nobody expects it any more.
+    fn end_traffic(&mut self) {}
 }
 
 /// Room for the head of a frame, in front of a copy of its payload.

@@ -232,7 +232,7 @@ pub struct CoreBlock {
 
 const FLOW_TABLE_WORDS: usize = FlowTableCounters::NAMES.len();
 const DIRECTION_WORDS: usize = 2 + SIZE_CLASSES;
-const TRANSMIT_WORDS: usize = DIRECTION_WORDS + 2;
+const TRANSMIT_WORDS: usize = DIRECTION_WORDS + 3;
 
 impl CoreBlock {
     /// Publishes the counters of all ports, and the thread's time. Only its own thread may.
@@ -406,6 +406,7 @@ impl<const N: usize> CounterCells<N> {
         self.store_direction(&counters.sent);
         self.store(DIRECTION_WORDS, counters.missed_packets);
         self.store(DIRECTION_WORDS + 1, counters.queue_full);
+        self.store(DIRECTION_WORDS + 2, counters.lost_packets);
     }
 
     fn load_transmit(&self) -> TransmitCounters {
@@ -413,6 +414,7 @@ impl<const N: usize> CounterCells<N> {
             sent: self.load_direction(),
             missed_packets: self.load(DIRECTION_WORDS),
             queue_full: self.load(DIRECTION_WORDS + 1),
+            lost_packets: self.load(DIRECTION_WORDS + 2),
         }
     }
 
@@ -475,6 +477,7 @@ mod tests {
             let mut port = TransmitCounters {
                 missed_packets: 1,
                 queue_full: 2,
+                lost_packets: 3,
                 ..Default::default()
             };
             port.sent.count(10 + core as u64, 60);
@@ -500,6 +503,7 @@ mod tests {
             (21, 21 * 64, 21)
         );
         assert_eq!((sent.missed_packets, sent.queue_full), (2, 4));
+        assert_eq!(sent.lost_packets, 6);
         received.count(20, 1514);
         assert_eq!(snapshot.ports[0].receive, received);
         assert_eq!(snapshot.ports[0].receive_lost_packets, 7);

@@ -39,7 +39,8 @@ pub struct PortStats {
     pub ibytes: u64,
     /// Frames that an interface or a device lost on arrival.
     pub ierrors: u64,
-    /// Frames that could not be sent.
+    /// Frames that could not leave the port: the kernel refused them, or they still waited when
+    /// traffic had ended. They are not in `opackets`.
     pub oerrors: u64,
     /// Bits per second sent, at layer 2.
     pub m_total_tx_bps: f64,
@@ -228,7 +229,8 @@ pub const COMMANDS: &[Command] = &[
                 "Allosaur's own: count frames by size too.",
             ),
         ],
-        reply: "`opackets`, `obytes`, `ipackets`, `ibytes`, `ierrors`, `oerrors`, \
+        reply: "`opackets`, `obytes`, `ipackets`, `ibytes`, `ierrors`, `oerrors` (could not leave the \
+                port: refused by the kernel, or still waiting when traffic had ended), \
                 `m_total_tx_bps`, `m_total_tx_pps`, `m_total_rx_bps`, `m_total_rx_pps`, \
                 `m_cpu_util`; Allosaur's own: `missed_packets` (due and not sent in time), \
                 `queue_full`, `rx_lost_packets` (lost on arrival: by a link in memory, as it was told \

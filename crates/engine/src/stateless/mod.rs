@@ -136,6 +136,12 @@ impl StatelessEngine {
         senders.filter_map(|one| one.scheduler.next_due()).min()
     }
 
+    /// Whether a port has something to send, now or later.
+    pub fn has_more(&self, port: PortIndex) -> bool {
+        let sender = self.senders.get(usize::from(port));
+        sender.is_some_and(|sender| sender.scheduler.next_due().is_some())
+    }
+
     /// The next thing that control should know.
     pub fn poll_event(&mut self) -> Option<ProfileEvent> {
         self.outbox.events.pop_front()

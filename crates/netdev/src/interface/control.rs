@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use libc::{c_int, c_ushort};
 
@@ -18,12 +19,26 @@ use crate::socket;
 pub struct InterfaceControl {
     name: String,
     socket: OwnedFd,
-    query: InterfaceQuery,
+    link: Arc<LinkQuery>,
     index: c_int,
     promiscuous: bool,
     multicast: bool,
     /// Kept from others for as long as this lives.
     _claim: Option<Claim>,
+}
+
+/// Tells how the link of an interface is, to any thread.
+#[derive(Debug)]
+pub struct LinkQuery {
+    query: InterfaceQuery,
+    index: c_int,
+}
+
+impl LinkQuery {
+    /// How it is now: a few system calls.
+    pub fn link(&self) -> LinkState {
+        self.query.link(self.index)
+    }
 }
 
 impl InterfaceControl {
@@ -38,7 +53,10 @@ impl InterfaceControl {
         Ok(InterfaceControl {
             name: interface.name.clone(),
             socket: socket::open(libc::AF_PACKET, kind, 0)?,
-            query: InterfaceQuery::new(&interface.name)?,
+            link: Arc::new(LinkQuery {
+                query: InterfaceQuery::new(&interface.name)?,
+                index: interface.index,
+            }),
             index: interface.index,
             promiscuous: false,
             multicast: false,
@@ -48,7 +66,12 @@ impl InterfaceControl {
 
     /// How its link is.
     pub fn link(&self) -> LinkState {
-        self.query.link(self.index)
+        self.link.link()
+    }
+
+    /// What tells others how its link is.
+    pub fn link_query(&self) -> Arc<LinkQuery> {
+        Arc::clone(&self.link)
     }
 
     /// Its name.

@@ -13,7 +13,7 @@ use libc::{c_char, c_int, c_ulong, ifreq};
 use crate::claim::Claim;
 use crate::{InterfaceError, names, netlink, socket};
 
-pub use control::InterfaceControl;
+pub use control::{InterfaceControl, LinkQuery};
 pub use rx_hash::{FUNCTION_TOEPLITZ, RxHash, TRANSFORMATION_XOR};
 
 /// The rate that an interface is said to have that does not say its own.

@@ -26,6 +26,7 @@ use libc::c_int;
 use crate::distribution::RxDistribution;
 use crate::kind_names::kind_like;
 use crate::memory::FRAME_BYTES_MAX;
+use crate::refusals::Refusals;
 use crate::sharing::Sharing;
 use crate::{Capabilities, PortError, QueueCounts};
 use offloads::OFFLOAD_BYTES;
@@ -73,7 +74,8 @@ impl AfPacketPort {
         let interface = Interface::find(name, kind_like(name))?;
         let claim = interface.claim()?;
         let refused = |error: io::Error| refusal(name, &error);
-        let transmit = |_| open_transmit(&interface).map_err(refused);
+        let control = InterfaceControl::open(&interface, claim).map_err(refused)?;
+        let transmit = |_| open_transmit(&interface, &control).map_err(refused);
         Ok(AfPacketPort {
             tx: (0..queues.tx).map(transmit).collect::<Result<_, _>>()?,
             rx: open_receivers(&interface, queues).map_err(refused)?,
@@ -81,7 +83,7 @@ impl AfPacketPort {
                 Sharing::ByFlow => RxDistribution::ByFlow("its hash is the kernel's".to_owned()),
                 by_port => RxDistribution::ByPort(by_port),
             },
-            control: InterfaceControl::open(&interface, claim).map_err(refused)?,
+            control,
             interface,
         })
     }
@@ -108,18 +110,19 @@ fn tagged_bytes_max(interface: &Interface) -> usize {
     (interface.frame_bytes_max() + vlan::HEADER_BYTES).min(FRAME_BYTES_MAX)
 }
 
-fn open_transmit(interface: &Interface) -> io::Result<AfPacketTx> {
+fn open_transmit(interface: &Interface, control: &InterfaceControl) -> io::Result<AfPacketTx> {
     let socket = open_ring_socket()?;
     // Past the queueing discipline: it would hold frames back, and drop them without a word.
     socket.set(libc::PACKET_QDISC_BYPASS, &1)?;
-    // A frame that the kernel refuses does not hold up those behind it.
+    // A frame whose header is wrong does not hold up those behind it: that is how one is taken out.
     socket.set(libc::PACKET_LOSS, &1)?;
     socket.set_buffer([libc::SO_SNDBUFFORCE, libc::SO_SNDBUF], SEND_BUFFER_BYTES)?;
     let bytes_max = tagged_bytes_max(interface);
     let geometry = Geometry::new(TRANSMIT_FRAMES, HEADER_BYTES + OFFLOAD_BYTES + bytes_max);
     let ring = Ring::map(&socket, libc::PACKET_TX_RING, geometry)?;
     socket.bind(interface.index, 0)?;
-    Ok(AfPacketTx::new(socket, ring, bytes_max))
+    let refusals = Refusals::new(control.link_query(), ring.frames());
+    Ok(AfPacketTx::new(socket, ring, bytes_max, refusals))
 }
 
 /// So many queues. With several, what arrives before all are there is dropped: the kernel would give

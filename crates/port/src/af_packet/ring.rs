@@ -164,6 +164,13 @@ impl Ring {
         unsafe { frame.add(1).write_volatile(len) };
     }
 
+    /// How many bytes of a frame are to be sent.
+    pub(super) fn len(&self, place: Place) -> u32 {
+        let frame = self.frame(place).cast::<u32>();
+        // SAFETY: as in `set_len`; the kernel does not write there while a frame waits to be sent.
+        unsafe { frame.add(1).read_volatile() }
+    }
+
     /// The bytes of a frame behind its header, and the header, when its status is `ours`: the
     /// kernel then leaves it alone until it is given back.
     #[inline]

@@ -13,6 +13,7 @@ use super::offloads::{OFFLOAD_BYTES, Offloads};
 use super::ring::{Place, Ring};
 use super::socket::PacketSocket;
 use crate::buffers::{Gauge, SlotGauge};
+use crate::refusals::{Fate, Refusals};
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
@@ -34,13 +35,19 @@ pub struct AfPacketTx {
     unsent: usize,
     frame_bytes_max: usize,
     registered: Registered,
+    refusals: Refusals,
     /// `unsent`, for others to look at.
     waiting: Arc<AtomicU64>,
 }
 
 impl AfPacketTx {
     /// A queue over the ring of a socket that is bound; frames have `frame_bytes_max` bytes at most.
-    pub(super) fn new(socket: PacketSocket, ring: Ring, frame_bytes_max: usize) -> AfPacketTx {
+    pub(super) fn new(
+        socket: PacketSocket,
+        ring: Ring,
+        frame_bytes_max: usize,
+        refusals: Refusals,
+    ) -> AfPacketTx {
         AfPacketTx {
             socket,
             ring,
@@ -50,6 +57,7 @@ impl AfPacketTx {
             unsent: 0,
             frame_bytes_max,
             registered: Registered::new(),
+            refusals,
             waiting: Arc::default(),
         }
     }
@@ -79,12 +87,56 @@ impl AfPacketTx {
 
     /// Counts off what the kernel has taken.
     fn note_taken(&mut self) {
+        let before = self.unsent;
+        let wants_lengths = self.refusals.wants_lengths();
+        let mut longest = 0;
         while self.unsent > 0
             && self.ring.status(self.oldest_unsent) & libc::TP_STATUS_SEND_REQUEST == 0
         {
+            if wants_lengths {
+                longest = longest.max(self.frame_bytes(self.oldest_unsent));
+            }
             self.oldest_unsent = self.ring.next(self.oldest_unsent);
             self.unsent -= 1;
         }
+        if self.unsent < before {
+            self.refusals.note_left(longest);
+        }
+    }
+
+    /// The length of a frame that waits.
+    fn frame_bytes(&self, place: Place) -> usize {
+        (self.ring.len(place) as usize).saturating_sub(OFFLOAD_BYTES)
+    }
+
+    /// Has the kernel take what waits, and gives up what it refuses for good.
+    fn send_waiting(&mut self) {
+        while self.unsent > 0 && !self.refusals.is_too_early() {
+            let kicked = self.socket.kick();
+            self.note_taken();
+            if self.unsent == 0 {
+                return;
+            }
+            let now_ns = self.refusals.now_ns();
+            if !is_refused(&kicked) {
+                return self.refusals.note_held(now_ns);
+            }
+            let frame_bytes = self.frame_bytes(self.oldest_unsent);
+            if self.refusals.judge(now_ns, frame_bytes) == Fate::Wait {
+                return;
+            }
+            self.lose_oldest();
+        }
+    }
+
+    /// Gives the oldest frame that waits up. It has no bytes any more, which is too few for its header
+    /// of offloads, so that the kernel passes it by with the next call.
+    fn lose_oldest(&mut self) {
+        self.refusals
+            .note_lost(self.frame_bytes(self.oldest_unsent));
+        self.ring.set_len(self.oldest_unsent, 0);
+        self.oldest_unsent = self.ring.next(self.oldest_unsent);
+        self.unsent -= 1;
     }
 }
 
@@ -94,6 +146,18 @@ fn begin(area: &mut [u8], len: usize) -> &mut [u8] {
     let (header, frame) = area.split_at_mut(OFFLOAD_BYTES);
     Offloads::write_plain(header, len);
     &mut frame[..len]
+}
+
+/// Whether the kernel refused the oldest frame that waits. It has no room for more when it took some
+/// and says nothing, or says EAGAIN; and the interface is down (ENETDOWN) or gone (ENXIO).
+fn is_refused(kicked: &io::Result<()>) -> bool {
+    let error = kicked.as_ref().err();
+    let held = [libc::EAGAIN, libc::EINTR, libc::ENETDOWN, libc::ENXIO];
+    error.is_some_and(|error| {
+        !error
+            .raw_os_error()
+            .is_some_and(|code| held.contains(&code))
+    })
 }
 
 #[inline]
@@ -151,22 +215,40 @@ impl TxQueue for AfPacketTx {
         copy.extend_from_slice(self.registered.frame(frame));
     }
 
-    /// One system call, if there is anything to send. What the kernel or the device has no room
-    /// for, or cannot send while the interface is down, stays in the ring for the next call.
+    /// One system call, if there is anything to send, and one for each frame that is given up. What
+    /// the kernel or the device has no room for, or cannot send while the interface is down, stays in
+    /// the ring for the next call.
     #[inline]
     fn flush(&mut self) {
         self.commit();
         if self.unsent == 0 {
             return;
         }
-        // Each refusal is one that may pass. A frame is sent again by the next call when the device
-        // had no room (ENOBUFS), the socket none (EAGAIN), or the interface is down (ENETDOWN).
-        let _: io::Result<()> = self.socket.kick();
-        self.note_taken();
+        self.send_waiting();
         self.waiting.store(self.unsent as u64, Ordering::Relaxed);
     }
 
     fn has_unsent(&self) -> bool {
         self.unsent > 0
+    }
+
+    fn unsent(&mut self, each: &mut dyn FnMut(usize)) {
+        let mut place = self.oldest_unsent;
+        for _ in 0..self.unsent {
+            each(self.frame_bytes(place));
+            place = self.ring.next(place);
+        }
+    }
+
+    fn take_lost(&mut self, each: &mut dyn FnMut(usize)) {
+        self.refusals.take_lost(each);
+    }
+
+    fn end_traffic(&mut self) {
+        if self.refusals.is_last_call_over() {
+            while self.unsent > 0 {
+                self.lose_oldest();
+            }
+        }
     }
 }

@@ -96,7 +96,8 @@ impl AfXdpPort {
             }
             _ => refusal(name, &error),
         };
-        let open = |queue| open_queue(interface.index, queue, &plan, flags);
+        let control = InterfaceControl::open(&interface, claim).map_err(refused)?;
+        let open = |queue| open_queue(&interface, &control, queue, &plan, flags);
         let queues: Result<Vec<_>, _> = (0..plan.queues).map(open).collect();
         let queues = queues.map_err(refused)?;
         for (number, queue) in (0..).zip(&queues) {
@@ -118,7 +119,7 @@ impl AfXdpPort {
             rx: rx.map_err(refused)?,
             distribution: distribution::of_interface(&interface, plan.queues),
             veth_peer: interface.veth_peer().filter(|_| is_native),
-            control: InterfaceControl::open(&interface, claim).map_err(refused)?,
+            control,
             frame_bytes_max: plan.tagged_bytes_max - vlan::HEADER_BYTES,
             interface,
             details,

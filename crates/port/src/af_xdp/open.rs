@@ -7,13 +7,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use allosaur_netdev::interface::{Interface, InterfaceControl};
 use libc::c_int;
 
 use super::completions::Completions;
 use super::mapping::{Chunks, Mapping};
 use super::receive::{HardwareQueue, ReceiveRings};
 use super::socket::{RingKind, XdpSocket};
-use super::transmit::{AfXdpTx, Limits, TxWakeup};
+use super::transmit::{AfXdpTx, Limits, Outgoing, TxWakeup};
+use crate::refusals::Refusals;
 
 /// Frames that arrived and wait, of all hardware queues together, unless each has its least.
 const RECEIVE_FRAMES: usize = 4096;
@@ -69,7 +71,8 @@ pub(super) struct OpenQueue {
 
 /// Opens a hardware queue, bound with `flags`. It receives nothing until a program sends it frames.
 pub(super) fn open_queue(
-    interface: c_int,
+    interface: &Interface,
+    control: &InterfaceControl,
     queue: usize,
     plan: &Plan,
     flags: u16,
@@ -88,9 +91,9 @@ pub(super) fn open_queue(
     let rings: Vec<_> = rings.collect::<Result<_, _>>()?;
     let receive = sockets[senders].consumer(RingKind::Receive, plan.receive_frames() as u32)?;
     let received = ReceiveRings::new(receive, fill, shares.remove(0));
-    bind_patiently(base, interface, queue as u32, flags)?;
+    bind_patiently(base, interface.index, queue as u32, flags)?;
     for socket in &sockets[1..] {
-        socket.bind_beside(base, interface, queue as u32)?;
+        socket.bind_beside(base, interface.index, queue as u32)?;
     }
     let is_zero_copy = base.is_zero_copy()?;
     let rx = received.on(sockets.pop().expect("the one that receives"));
@@ -105,7 +108,9 @@ pub(super) fn open_queue(
     let tx = tx.map(|(number, ((socket, ring), chunks))| {
         socket.allow_at_once(TRANSMIT_FRAMES);
         let wakeup = TxWakeup::new(socket, is_zero_copy && number == 0);
-        AfXdpTx::new(wakeup, ring, chunks, Arc::clone(&completions), limits)
+        let refusals = Refusals::new(control.link_query(), TRANSMIT_FRAMES as usize);
+        let transmit = Outgoing::new(chunks, Arc::clone(&completions));
+        AfXdpTx::new(wakeup, ring, transmit, limits, refusals)
     });
     Ok(OpenQueue {
         tx: tx.collect(),

@@ -156,11 +156,7 @@ impl<T: Copy> Producer<T> {
     /// published, and must not look meanwhile.
     pub(super) fn put_back_last(&mut self) -> T {
         self.look();
-        let read = |number: u32| {
-            // SAFETY: the place is within the entries. Nobody writes there meanwhile: this end does
-            // not, and the other end never does.
-            unsafe { self.shared.entry(number).read() }
-        };
+        let read = |number: u32| self.read(number);
         let last = read(self.taken.wrapping_sub(1));
         let mut number = self.head;
         while number != self.taken {
@@ -174,6 +170,33 @@ impl<T: Copy> Producer<T> {
         self.head = self.head.wrapping_add(1);
         self.publish();
         last
+    }
+
+    /// The entries that the kernel has taken last, `count` of them, the newest one first. They must have
+    /// been taken since they were published.
+    pub(super) fn last_taken(&self, count: u32) -> impl Iterator<Item = T> + '_ {
+        (1..=count).map(|back| self.read(self.taken.wrapping_sub(back)))
+    }
+
+    /// The entries that the kernel has not taken.
+    pub(super) fn waiting(&mut self) -> impl Iterator<Item = T> + '_ {
+        let count = self.untaken();
+        (0..count).map(|number| self.read(self.taken.wrapping_add(number)))
+    }
+
+    /// Writes `entry` in the place of each that the kernel has not taken. It must not look meanwhile.
+    pub(super) fn overwrite_waiting(&mut self, entry: T) {
+        for number in 0..self.untaken() {
+            let number = self.taken.wrapping_add(number);
+            // SAFETY: the place is within the entries, and the kernel does not read there meanwhile.
+            unsafe { self.shared.entry(number).write(entry) };
+        }
+    }
+
+    fn read(&self, number: u32) -> T {
+        // SAFETY: the place is within the entries. Nobody writes there meanwhile: this end does not,
+        // and the other end never does.
+        unsafe { self.shared.entry(number).read() }
     }
 
     #[inline]

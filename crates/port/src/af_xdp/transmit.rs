@@ -15,6 +15,7 @@ use super::mapping::Chunks;
 use super::ring::Producer;
 use super::socket::XdpSocket;
 use crate::buffers::{Gauge, SlotGauge};
+use crate::refusals::{Fate, Refusals};
 use crate::registered::Registered;
 use crate::{FrameId, TxQueue};
 
@@ -32,19 +33,29 @@ pub struct AfXdpTx {
     registered: Registered,
     stamped: Stamped,
     has_unsent: bool,
+    refusals: Refusals,
     /// Frames that the kernel had not taken after the last flush, for others to look at.
     waiting: Arc<AtomicU64>,
 }
 
 /// The chunks of a queue, and how often each was given to the kernel.
 #[derive(Debug)]
-struct Outgoing {
+pub(super) struct Outgoing {
     chunks: Chunks,
     given: Box<[u32]>,
     completions: Arc<Completions>,
 }
 
 impl Outgoing {
+    /// Chunks, none of which was given.
+    pub(super) fn new(chunks: Chunks, completions: Arc<Completions>) -> Outgoing {
+        Outgoing {
+            given: vec![0; chunks.count()].into(),
+            chunks,
+            completions,
+        }
+    }
+
     /// Whether the kernel is done with a chunk.
     #[inline]
     fn is_free(&self, chunk: usize) -> bool {
@@ -67,6 +78,12 @@ impl Outgoing {
         self.given[chunk] = self.given[chunk].wrapping_add(1);
     }
 
+    /// Notes that the frame at an address of ours did not go out: it is not given back.
+    fn take_back(&mut self, address: u64) {
+        let chunk = self.chunks.chunk_at(address);
+        self.given[chunk] = self.given[chunk].wrapping_sub(1);
+    }
+
     /// What the kernel is told of a frame in a chunk that goes out `count` times.
     #[inline]
     fn give(&mut self, chunk: usize, len: usize, count: u32) -> xdp_desc {
@@ -79,8 +96,15 @@ impl Outgoing {
     }
 }
 
+/// What the kernel passes by: it lies in no chunk.
+const NOTHING: xdp_desc = xdp_desc {
+    addr: u64::MAX,
+    len: 0,
+    options: 0,
+};
+
 /// Whether the kernel has thrown the last frame that it took away, which it says where it copies:
-/// the interface has no link, or is going down.
+/// the interface has no link, or is going down; or its other end does not take the frame.
 fn is_dropped(kicked: &io::Result<()>) -> bool {
     let error = kicked.as_ref().err();
     error.and_then(io::Error::raw_os_error) == Some(libc::EBUSY)
@@ -130,9 +154,9 @@ impl AfXdpTx {
     pub(super) fn new(
         wakeup: TxWakeup,
         ring: Producer<xdp_desc>,
-        chunks: Chunks,
-        completions: Arc<Completions>,
+        outgoing: Outgoing,
         limits: Limits,
+        refusals: Refusals,
     ) -> AfXdpTx {
         AfXdpTx {
             wakeup,
@@ -142,15 +166,12 @@ impl AfXdpTx {
             registered: Registered::new(),
             stamped: Stamped {
                 chunks: Vec::new(),
-                free: (limits.slots..chunks.count()).collect(),
+                free: (limits.slots..outgoing.chunks.count()).collect(),
             },
-            outgoing: Outgoing {
-                given: vec![0; chunks.count()].into(),
-                chunks,
-                completions,
-            },
+            outgoing,
             limits,
             has_unsent: false,
+            refusals,
             waiting: Arc::default(),
         }
     }
@@ -200,24 +221,75 @@ impl AfXdpTx {
     /// (ENETDOWN) or has no link (EBUSY).
     fn wake_kernel(&mut self) {
         let mut left = self.ring.untaken();
-        self.has_unsent = false;
-        while left > 0 {
+        self.has_unsent = left > 0;
+        while left > 0 && !self.refusals.is_too_early() {
+            self.has_unsent = false;
             if self.wakeup.may_be_needless && !self.ring.needs_wakeup() {
                 return;
             }
             let kicked = self.wakeup.socket.kick();
             let before = std::mem::replace(&mut left, self.ring.untaken());
-            if is_dropped(&kicked) && !self.limits.is_zero_copy && left < before {
-                let frame = self.ring.put_back_last();
-                self.outgoing.give_again(frame.addr);
-                self.has_unsent = true;
-                return;
+            let is_dropped = is_dropped(&kicked) && !self.limits.is_zero_copy && left < before;
+            self.note_left(before - left, is_dropped);
+            if is_dropped {
+                if self.is_refused_for_now() {
+                    return;
+                }
+                continue;
             }
             if self.limits.is_zero_copy || left == before {
                 self.has_unsent = left > 0;
+                if left > 0 {
+                    self.refusals.note_held(self.refusals.now_ns());
+                }
                 return;
             }
         }
+    }
+
+    /// Tells what the kernel took, `taken` frames, of which the last one `is_dropped` or left, too.
+    fn note_left(&mut self, taken: u32, is_dropped: bool) {
+        let left = taken - u32::from(is_dropped);
+        if left == 0 {
+            return;
+        }
+        let lengths = match self.refusals.wants_lengths() {
+            true => self.ring.last_taken(taken).skip(usize::from(is_dropped)),
+            false => self.ring.last_taken(0).skip(0),
+        };
+        let longest = lengths.map(|frame| frame.len as usize).max();
+        self.refusals.note_left(longest.unwrap_or(0));
+    }
+
+    /// The kernel has dropped the frame that it took last. Puts it back in front, where it waits, or
+    /// gives it up.
+    fn is_refused_for_now(&mut self) -> bool {
+        let Some(frame) = self.ring.last_taken(1).next() else {
+            return false;
+        };
+        let now_ns = self.refusals.now_ns();
+        if self.refusals.judge(now_ns, frame.len as usize) == Fate::GiveUp {
+            self.refusals.note_lost(frame.len as usize);
+            return false;
+        }
+        let frame = self.ring.put_back_last();
+        self.outgoing.give_again(frame.addr);
+        self.has_unsent = true;
+        true
+    }
+
+    /// Gives up all frames that wait. Where the device reads them itself it may be about to: they stay.
+    fn lose_waiting(&mut self) {
+        if self.limits.is_zero_copy {
+            return;
+        }
+        for frame in self.ring.waiting().filter(|frame| frame.len > 0) {
+            self.refusals.note_lost(frame.len as usize);
+            self.outgoing.take_back(frame.addr);
+        }
+        self.ring.overwrite_waiting(NOTHING);
+        self.has_unsent = false;
+        self.waiting.store(0, Ordering::Relaxed);
     }
 }
 
@@ -309,6 +381,24 @@ impl TxQueue for AfXdpTx {
 
     fn has_unsent(&self) -> bool {
         self.has_unsent
+    }
+
+    fn unsent(&mut self, each: &mut dyn FnMut(usize)) {
+        if self.limits.is_zero_copy {
+            return;
+        }
+        let frames = self.ring.waiting().filter(|frame| frame.len > 0);
+        frames.for_each(|frame| each(frame.len as usize));
+    }
+
+    fn take_lost(&mut self, each: &mut dyn FnMut(usize)) {
+        self.refusals.take_lost(each);
+    }
+
+    fn end_traffic(&mut self) {
+        if self.refusals.is_last_call_over() {
+            self.lose_waiting();
+        }
     }
 }
 

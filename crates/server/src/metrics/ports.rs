@@ -60,7 +60,7 @@ fn frames() -> Family {
 
 /// What was not as it should be.
 fn misses() -> impl Iterator<Item = (Family, Read<PortCounters, u64>)> {
-    let rows: [Row<PortCounters, u64>; 3] = [
+    let rows: [Row<PortCounters, u64>; 4] = [
         (
             "port_missed_packets",
             "Frames that were due and that the data threads could not send in time: missed load",
@@ -70,6 +70,12 @@ fn misses() -> impl Iterator<Item = (Family, Read<PortCounters, u64>)> {
             "port_queue_full",
             "Times that the transmit queue was full and a burst had to wait",
             |port| port.transmit.queue_full,
+        ),
+        (
+            "port_tx_lost_packets",
+            "Frames that could not leave a port, and that it does not count as sent: the kernel \
+             refused them, or they still waited when traffic had ended",
+            |port| port.transmit.lost_packets,
         ),
         (
             "port_rx_lost_packets",

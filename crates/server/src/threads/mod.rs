@@ -24,6 +24,7 @@ mod queues;
 pub mod receive;
 pub mod request_channel;
 mod table;
+mod tx_losses;
 pub mod waker;
 
 use std::collections::VecDeque;

@@ -115,14 +115,13 @@ fn counts(text: &mut String, now: &Snapshot, losses_are_errors: &[bool]) {
         Some(true) => port.receive_lost_packets,
         _ => 0,
     };
-    // What a port does not take is offered again, or else counted as missed: no errors.
     let rows: [(&str, Counter<'_>); 9] = [
         ("opackets", &|_, port| port.transmit.sent.packets),
         ("obytes", &|_, port| port.transmit.sent.bytes),
         ("ipackets", &|_, port| port.receive.packets),
         ("ibytes", &|_, port| port.receive.bytes),
         ("ierrors", &losses),
-        ("oerrors", &|_, _| 0),
+        ("oerrors", &|_, port| port.transmit.lost_packets),
         ("rx lost", &|_, port| port.receive_lost_packets),
         ("missed", &|_, port| port.transmit.missed_packets),
         ("queue full", &|_, port| port.transmit.queue_full),
@@ -177,6 +176,7 @@ mod tests {
         now.ports[1].transmit.sent.bytes = 128_000;
         now.ports[2].receive.packets = 1_999;
         now.ports[0].receive_lost_packets = 5;
+        now.ports[0].transmit.lost_packets = 7;
         now.ports[2].receive_lost_packets = 3;
         let text = text(&before, &now, &[false, true, true], 2.0, 7.25);
         let lines: Vec<&str> = text.lines().collect();
@@ -196,7 +196,7 @@ mod tests {
             ["0", "0", "3"],
             "what a link was told to lose is no error"
         );
-        assert_eq!(cells("oerrors"), ["0", "0", "0"]);
+        assert_eq!(cells("oerrors"), ["7", "0", "0"]);
         assert_eq!(cells("rx lost"), ["5", "0", "3"]);
         assert_eq!(cells("Tx Bw"), ["0.00  bps", "512.00 Kbps", "0.00  bps"]);
         assert!(text.contains("Total-PPS       : 1.00 Kpps"), "{text}");

@@ -113,7 +113,7 @@ impl Control {
                 LinkOwner::System => counters.receive_lost_packets,
                 LinkOwner::Server { .. } => 0,
             },
-            oerrors: 0,
+            oerrors: counters.transmit.lost_packets,
             m_total_tx_bps: rates.tx_bps,
             m_total_tx_pps: rates.tx_pps,
             m_total_rx_bps: rates.rx_bps,
@@ -164,7 +164,7 @@ impl Control {
             sent.bytes - FCS_BYTES * sent.packets,
             counters.receive_lost_packets,
             0,
-            0,
+            counters.transmit.lost_packets,
             counters.transmit.missed_packets,
             counters.transmit.queue_full,
         ];

@@ -84,7 +84,8 @@ impl DataThread {
             Some(flows) => flows.add_sent(streams),
             None => streams,
         };
-        self.block.publish(sent, self.time.counters());
+        let left = self.tx_queues.left(sent);
+        self.block.publish(left, self.time.counters());
         for (port, table) in self.streams.groups_mut().enumerate() {
             self.block.publish_groups(port, table);
         }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use allosaur_engine::StatelessEngine;
 use allosaur_engine::stateful::StatefulEngine;
+use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::time::{Due, Gap, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::offload::TxChecksumOffload;
@@ -30,6 +31,7 @@ use crate::config::polling::Poll;
 use crate::counters::CoreBlock;
 use crate::threads::clock::Clock;
 use crate::threads::mailbox::WorkerEnd;
+use crate::threads::tx_losses::TxLosses;
 use crate::threads::waker::Waker;
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
@@ -137,7 +139,9 @@ impl DataThread {
         if let Some(flows) = &mut self.flows {
             frames += flows.poll_transmit(now, &mut self.tx_queues);
         }
-        self.tx_queues.flush();
+        if self.tx_queues.flush() {
+            self.end_traffic();
+        }
         if frames > 0 {
             self.has_sent = true;
             self.readers.iter().for_each(Waker::wake_for_frames);
@@ -146,6 +150,18 @@ impl DataThread {
         self.publish_in_time(now, frames);
         self.report(now);
         commands + frames
+    }
+
+    /// Frames wait in a queue that could not pass all on. Where nothing more is to be sent they are
+    /// given up in the end.
+    #[cold]
+    fn end_traffic(&mut self) {
+        let flows = self.flows.as_ref();
+        if flows.is_some_and(|flows| flows.engine().poll_timeout().is_some()) {
+            return;
+        }
+        let streams = &self.streams;
+        self.tx_queues.end_traffic(|port| !streams.has_more(port));
     }
 
     /// Takes what has arrived for flows. Returns how many frames.
@@ -240,6 +256,10 @@ impl Turn for DataThread {
 struct Queues {
     now: Nanos,
     queues: Vec<Option<PortTx>>,
+    /// What each of them lost.
+    losses: Vec<TxLosses>,
+    /// Of each port, what left.
+    left: Vec<TransmitCounters>,
     tap: Option<TapIn>,
     /// The ports whose frames are copied, as bits.
     tapped: u64,
@@ -250,6 +270,8 @@ impl Queues {
     fn new(queues: Vec<Option<PortTx>>, now: Nanos) -> Queues {
         Queues {
             now,
+            losses: queues.iter().map(|_| TxLosses::default()).collect(),
+            left: vec![TransmitCounters::default(); queues.len()],
             queues,
             tap: None,
             tapped: 0,
@@ -263,15 +285,48 @@ impl Queues {
         self.tapped = tapped;
     }
 
-    /// What was written leaves.
+    /// What was written leaves. Returns whether a queue could not pass all on.
     #[inline]
-    fn flush(&mut self) {
-        for queue in self.queues.iter_mut().flatten() {
-            by_kind!(queue, queue => queue.flush());
+    fn flush(&mut self) -> bool {
+        let mut has_unsent = false;
+        for (queue, losses) in self.queues.iter_mut().zip(&mut self.losses) {
+            let Some(queue) = queue else { continue };
+            by_kind!(queue, queue => {
+                queue.flush();
+                losses.take(queue);
+                has_unsent |= queue.has_unsent();
+            });
         }
         if let Some(tap) = &mut self.tap {
             tap.flush();
         }
+        has_unsent
+    }
+
+    /// On ports where nothing more is to be sent, what waits is given up in the end.
+    fn end_traffic(&mut self, is_over: impl Fn(PortIndex) -> bool) {
+        let queues = self.queues.iter_mut().zip(&mut self.losses);
+        for (port, (queue, losses)) in (0..).zip(queues) {
+            if let Some(queue) = queue.as_mut().filter(|queue| queue.has_unsent()) {
+                if is_over(port) {
+                    queue.end_traffic();
+                    losses.take(queue);
+                }
+            }
+        }
+    }
+
+    /// What left each port, of what was written.
+    fn left(&mut self, written: &[TransmitCounters]) -> &[TransmitCounters] {
+        let queues = self.queues.iter_mut().zip(&self.losses);
+        let all = self.left.iter_mut().zip(written).zip(queues);
+        for ((left, written), (queue, losses)) in all {
+            *left = match queue {
+                Some(queue) => by_kind!(queue, queue => losses.left(written, queue)),
+                None => *written,
+            };
+        }
+        &self.left
     }
 
     /// Whether a queue could not pass all on.

@@ -13,6 +13,7 @@ use crate::counters::ReceiveBlock;
 use crate::rx_taps::emulation::EmulatedClients;
 use crate::rx_taps::{Request, RxTap, RxTaps};
 use crate::threads::request_channel::RequestReceiver;
+use crate::threads::tx_losses::TxLosses;
 use crate::threads::waker::Waker;
 
 /// Copies taken from one data thread's tap before the next has its turn.
@@ -38,6 +39,7 @@ pub struct Watch {
 #[derive(Debug)]
 struct TxPort {
     queue: PortTx,
+    losses: TxLosses,
     counters: TransmitCounters,
 }
 
@@ -52,6 +54,7 @@ impl Watch {
     ) -> Watch {
         let port = |queue| TxPort {
             queue,
+            losses: TxLosses::default(),
             counters: TransmitCounters::default(),
         };
         Watch {
@@ -143,8 +146,7 @@ impl Watch {
             return 0;
         }
         for (number, port) in self.ports.iter_mut().enumerate() {
-            port.queue.flush();
-            block.publish_sent(number, &port.counters);
+            block.publish_sent(number, &port.flush());
         }
         if others_read {
             self.wakers.iter().for_each(Waker::wake);
@@ -154,6 +156,17 @@ impl Watch {
 }
 
 impl TxPort {
+    /// What was written leaves; what waits too long is given up: each frame is sent for itself, and
+    /// nobody offers more of them. Returns what has left up to now.
+    fn flush(&mut self) -> TransmitCounters {
+        self.queue.flush();
+        if self.queue.has_unsent() {
+            self.queue.end_traffic();
+        }
+        self.losses.take(&mut self.queue);
+        self.losses.left(&self.counters, &mut self.queue)
+    }
+
     /// Whether there was room, and the port takes frames of that length.
     fn send(&mut self, now: Nanos, frame: &[u8]) -> bool {
         if frame.len() > self.queue.frame_bytes_max() {
