@@ -25,6 +25,7 @@ COUNTERS = {
     *("offered_packets", "tx_packets", "tx_bytes", "rx_packets", "rx_bytes", "missed_packets", "queue_full"),
     *("rx_lost_packets", "tx_by_size", "rx_by_size", "offered_pps", "tx_pps", "tx_bps", "rx_pps", "rx_bps"),
     "rx_overflow_packets",
+    "tx_lost_packets",
 }
 
 

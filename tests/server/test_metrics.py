@@ -234,6 +234,7 @@ def test_ports(scrape: Scrape, rpc: Rpc) -> None:
             assert scrape("allosaur_port_frame_bytes_sum", **of_port) == stats[f"{letter}bytes"]
         assert scrape("allosaur_port_missed_packets_total", port=port) == stats["missed_packets"]
         assert scrape("allosaur_port_queue_full_total", port=port) == stats["queue_full"]
+        assert scrape("allosaur_port_tx_lost_packets_total", port=port) == stats["oerrors"]
         assert scrape("allosaur_port_rx_lost_packets_total", port=port) == stats["rx_lost_packets"]
         info = next(one for one in scrape.labels("allosaur_port_info") if one["port"] == str(port))
         assert (info["driver"], info["description"]) == (about["driver"], about["description"])

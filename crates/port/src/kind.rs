@@ -157,7 +157,7 @@ impl TxQueue for PortTx {
         by_kind!(self, queue => queue.take_lost(each))
     }
 
-    fn end_traffic(&mut self) {
+    fn end_traffic(&mut self) -> bool {
         by_kind!(self, queue => queue.end_traffic())
     }
 }

@@ -196,8 +196,11 @@ pub trait TxQueue: Send {
     }
 
     /// Called each turn while frames wait and nothing more is to be sent. What has not left some fifty
-    /// milliseconds later is given up: it would leave when nobody expects it any more.
-    fn end_traffic(&mut self) {}
+    /// milliseconds later is given up: it would leave when nobody expects it any more. Returns whether
+    /// some may still leave.
+    fn end_traffic(&mut self) -> bool {
+        false
+    }
 }
 
 /// Room for the head of a frame, in front of a copy of its payload.

@@ -26,6 +26,9 @@ class PortCounters:
     """Packets whose time had come and that were not sent: load that was asked for and not reached."""
     queue_full: int | None = None
     """How often the port had no room for a packet. It was sent later, or it is in `missed_packets`."""
+    tx_lost_packets: int | None = None
+    """Frames that could not leave the port, and are not in `tx_packets`: its interface or the other end
+    refused them (longer than its MTU?), or they still waited when the traffic had ended."""
     rx_lost_packets: int | None = None
     """Frames that the in-memory link towards this port lost, because it was told to."""
     tx_by_size: SizeClasses | None = None
@@ -43,6 +46,7 @@ class PortCounters:
             rx_bytes=int(stats.get("ibytes", 0)),
             missed_packets=_optional(stats.get("missed_packets")),
             queue_full=_optional(stats.get("queue_full")),
+            tx_lost_packets=_optional(stats.get("oerrors")),
             rx_lost_packets=_optional(stats.get("rx_lost_packets")),
             rx_overflow_packets=_optional(stats.get("ierrors")),
             tx_by_size=stats.get("tx_by_size"),
@@ -51,8 +55,13 @@ class PortCounters:
 
     @property
     def offered_packets(self) -> int:
-        """What the profile asked for so far: what was sent and what was missed."""
-        return self.tx_packets + (self.missed_packets or 0)
+        """What the profile asked for so far: what was sent, what could not leave, and what was missed."""
+        return self.written_packets + (self.missed_packets or 0)
+
+    @property
+    def written_packets(self) -> int:
+        """What was handed to the port: what was sent, and what could not leave."""
+        return self.tx_packets + (self.tx_lost_packets or 0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counters as plain data, with `offered_packets`."""

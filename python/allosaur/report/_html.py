@@ -138,8 +138,8 @@ def _pair(port: int, sender: PortCounters, receiver: PortCounters | None) -> Dir
     if receiver is None:
         return Direction(port, sender.tx_packets, 0)
     received = receiver.rx_packets
-    lost = max(sender.tx_packets - received, 0)
-    return Direction(port, sender.tx_packets, received, {port ^ 1: received}, lost)
+    lost = max(sender.written_packets - received, 0)
+    return Direction(port, sender.written_packets, received, {port ^ 1: received}, lost)
 
 
 def _duration_s(report: Report) -> float:
@@ -187,6 +187,7 @@ def _ports_table(report: Report) -> str:
         "packets of others",
         "not taken in time",
         "queue full",
+        "lost at the port",
         "lost by the link",
     )
     rows = []
@@ -199,6 +200,7 @@ def _ports_table(report: Report) -> str:
                 count(others) if others else "",
                 count(one.rx_overflow_packets) if one.rx_overflow_packets else "",
                 count(one.queue_full),
+                count(one.tx_lost_packets) if one.tx_lost_packets else "",
                 count(one.rx_lost_packets) if one.rx_lost_packets else "",
             )
         )
@@ -218,6 +220,11 @@ def _totals_note(report: Report) -> str:
     if any(one.queue_full for one in report.counters.values()):
         said.append(
             "Queue full: how often a port had no room for a packet; it was sent later, or not in time."
+        )
+    if any(one.tx_lost_packets for one in report.counters.values()):
+        said.append(
+            "Lost at the port: packets that could not leave it, because its interface or the other end "
+            "refused them, and that it does not count as sent."
         )
     return " ".join(said)
 

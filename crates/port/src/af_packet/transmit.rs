@@ -33,6 +33,8 @@ pub struct AfPacketTx {
     /// The first frame that the kernel has not taken yet.
     oldest_unsent: Place,
     unsent: usize,
+    /// The last frame that was given up, until the kernel has passed it by.
+    given_up: Option<Place>,
     frame_bytes_max: usize,
     registered: Registered,
     refusals: Refusals,
@@ -55,6 +57,7 @@ impl AfPacketTx {
             begun: None,
             oldest_unsent: Place::default(),
             unsent: 0,
+            given_up: None,
             frame_bytes_max,
             registered: Registered::new(),
             refusals,
@@ -111,9 +114,12 @@ impl AfPacketTx {
 
     /// Has the kernel take what waits, and gives up what it refuses for good.
     fn send_waiting(&mut self) {
-        while self.unsent > 0 && !self.refusals.is_too_early() {
+        while (self.unsent > 0 || self.given_up.is_some()) && !self.refusals.is_too_early() {
             let kicked = self.socket.kick();
             self.note_taken();
+            let waits =
+                |place: &Place| self.ring.status(*place) & libc::TP_STATUS_SEND_REQUEST != 0;
+            self.given_up = self.given_up.filter(waits);
             if self.unsent == 0 {
                 return;
             }
@@ -135,6 +141,7 @@ impl AfPacketTx {
         self.refusals
             .note_lost(self.frame_bytes(self.oldest_unsent));
         self.ring.set_len(self.oldest_unsent, 0);
+        self.given_up = Some(self.oldest_unsent);
         self.oldest_unsent = self.ring.next(self.oldest_unsent);
         self.unsent -= 1;
     }
@@ -221,7 +228,7 @@ impl TxQueue for AfPacketTx {
     #[inline]
     fn flush(&mut self) {
         self.commit();
-        if self.unsent == 0 {
+        if self.unsent == 0 && self.given_up.is_none() {
             return;
         }
         self.send_waiting();
@@ -244,11 +251,13 @@ impl TxQueue for AfPacketTx {
         self.refusals.take_lost(each);
     }
 
-    fn end_traffic(&mut self) {
-        if self.refusals.is_last_call_over() {
-            while self.unsent > 0 {
-                self.lose_oldest();
-            }
+    fn end_traffic(&mut self) -> bool {
+        if !self.refusals.is_last_call_over() {
+            return true;
         }
+        while self.unsent > 0 {
+            self.lose_oldest();
+        }
+        false
     }
 }

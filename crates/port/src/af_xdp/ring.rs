@@ -325,6 +325,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn entries_that_were_not_taken_can_be_read_and_overwritten() {
+        let (mut producer, mut consumer) = pair::<u64>(4);
+        for number in 1..=4 {
+            producer.push(number);
+        }
+        producer.publish();
+        assert_eq!((consumer.pop(), consumer.pop()), (1, 2));
+        consumer.release();
+        assert_eq!(producer.waiting().collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(producer.last_taken(2).collect::<Vec<_>>(), [2, 1]);
+        producer.overwrite_waiting(9);
+        assert_eq!((consumer.pop(), consumer.pop()), (9, 9));
+        consumer.release();
+        assert_eq!(producer.waiting().count(), 0);
+    }
+
+    #[test]
     fn entries_pass_between_threads() {
         let (mut producer, mut consumer) = pair::<u64>(64);
         let sender = std::thread::spawn(move || {

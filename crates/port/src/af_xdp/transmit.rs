@@ -33,6 +33,8 @@ pub struct AfXdpTx {
     registered: Registered,
     stamped: Stamped,
     has_unsent: bool,
+    /// Frames were given up, and the kernel may not have passed all of them by yet.
+    has_given_up: bool,
     refusals: Refusals,
     /// Frames that the kernel had not taken after the last flush, for others to look at.
     waiting: Arc<AtomicU64>,
@@ -171,6 +173,7 @@ impl AfXdpTx {
             outgoing,
             limits,
             has_unsent: false,
+            has_given_up: false,
             refusals,
             waiting: Arc::default(),
         }
@@ -221,7 +224,8 @@ impl AfXdpTx {
     /// (ENETDOWN) or has no link (EBUSY).
     fn wake_kernel(&mut self) {
         let mut left = self.ring.untaken();
-        self.has_unsent = left > 0;
+        self.has_given_up &= left > 0;
+        self.has_unsent = self.waits(left);
         while left > 0 && !self.refusals.is_too_early() {
             self.has_unsent = false;
             if self.wakeup.may_be_needless && !self.ring.needs_wakeup() {
@@ -238,7 +242,7 @@ impl AfXdpTx {
                 continue;
             }
             if self.limits.is_zero_copy || left == before {
-                self.has_unsent = left > 0;
+                self.has_unsent = self.waits(left);
                 if left > 0 {
                     self.refusals.note_held(self.refusals.now_ns());
                 }
@@ -247,17 +251,24 @@ impl AfXdpTx {
         }
     }
 
+    /// Whether there is a frame among the entries that the kernel has not taken.
+    fn waits(&mut self, left: u32) -> bool {
+        left > 0 && (!self.has_given_up || self.ring.waiting().any(|frame| frame.len > 0))
+    }
+
     /// Tells what the kernel took, `taken` frames, of which the last one `is_dropped` or left, too.
     fn note_left(&mut self, taken: u32, is_dropped: bool) {
         let left = taken - u32::from(is_dropped);
         if left == 0 {
             return;
         }
-        let lengths = match self.refusals.wants_lengths() {
-            true => self.ring.last_taken(taken).skip(usize::from(is_dropped)),
-            false => self.ring.last_taken(0).skip(0),
+        let shown = if self.refusals.wants_lengths() {
+            taken
+        } else {
+            0
         };
-        let longest = lengths.map(|frame| frame.len as usize).max();
+        let left = self.ring.last_taken(shown).skip(usize::from(is_dropped));
+        let longest = left.map(|frame| frame.len as usize).max();
         self.refusals.note_left(longest.unwrap_or(0));
     }
 
@@ -288,6 +299,7 @@ impl AfXdpTx {
             self.outgoing.take_back(frame.addr);
         }
         self.ring.overwrite_waiting(NOTHING);
+        self.has_given_up = true;
         self.has_unsent = false;
         self.waiting.store(0, Ordering::Relaxed);
     }
@@ -365,7 +377,7 @@ impl TxQueue for AfXdpTx {
     #[inline]
     fn flush(&mut self) {
         self.commit();
-        if !self.ring.publish() && !self.has_unsent {
+        if !self.ring.publish() && !self.has_unsent && !self.has_given_up {
             return;
         }
         self.wake_kernel();
@@ -395,10 +407,12 @@ impl TxQueue for AfXdpTx {
         self.refusals.take_lost(each);
     }
 
-    fn end_traffic(&mut self) {
-        if self.refusals.is_last_call_over() {
+    fn end_traffic(&mut self) -> bool {
+        let is_over = self.refusals.is_last_call_over();
+        if is_over {
             self.lose_waiting();
         }
+        !is_over
     }
 }
 

@@ -25,6 +25,7 @@ _COUNTERS = (
     ("received packets", "rx_packets"),
     ("received bytes", "rx_bytes"),
     ("missed packets", "missed_packets"),
+    ("lost at the port", "tx_lost_packets"),
 )
 _RATES = (
     ("sending", "tx_pps", "pps"),

@@ -71,7 +71,7 @@ def _direction(
     peer = pair_of(port)
     if ungrouped:
         # Everything that the port sent belongs to the run but what groups know already.
-        rest = counters[port].tx_packets - sent
+        rest = counters[port].written_packets - sent
         sent += rest
         if peer in counters:
             arrived = max(counters[peer].rx_packets - _own(streams, peer), 0)

@@ -190,7 +190,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "offered.pps",
         PPS,
-        "packets offered a second: sent and missed",
+        "packets offered a second: sent, lost at the port, and missed",
         _Sums("ports", _field("offered_packets"), per_second=True),
         (_PORT,),
     ),

@@ -20,6 +20,7 @@ _ROWS = (
     ("received bytes", "rx_bytes"),
     ("missed packets", "missed_packets"),
     ("queue full", "queue_full"),
+    ("lost at the port", "tx_lost_packets"),
     ("lost by the link", "rx_lost_packets"),
 )
 _STREAMS_SHOWN = 20

@@ -55,7 +55,7 @@ def judge(outcome: Outcome, thresholds: Thresholds = _thresholds.NONE) -> Verdic
     reasons = [
         *_losses(outcome, found, thresholds),
         *_duplicates(outcome, found, thresholds),
-        *_shortfalls(outcome, thresholds),
+        *_shortfalls(outcome, found, thresholds),
     ]
     if outcome.total.tx_packets == 0:
         reasons.insert(0, "nothing was sent")
@@ -109,6 +109,7 @@ def _losses(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds
     if len(found) > 1:
         parts = [f"{one.lost_packets:,} of {one.sent_packets:,} from port {one.port}" for one in lossy]
         where = f": {', '.join(parts)}"
+    unsent = _lost_at_ports(outcome, [one.port for one in lossy])
     late = f"; packets still arrived {SETTLE_MAX_S:g} s after the end" if outcome.still_arriving else ""
     overflown = [
         f"; {one.rx_overflow_packets:,} that arrived at port {port} were not taken in time by this machine: "
@@ -116,7 +117,21 @@ def _losses(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds
         for port, one in sorted(outcome.counters.items())
         if one.rx_overflow_packets
     ]
-    return [f"{lost:,} packets were sent and not received ({share:.3g} %){where}{late}{''.join(overflown)}"]
+    return [
+        f"{lost:,} packets were sent and not received ({share:.3g} %){where}"
+        f"{unsent}{late}{''.join(overflown)}"
+    ]
+
+
+def _lost_at_ports(outcome: Outcome, ports: Sequence[int]) -> str:
+    """Return which packets never left their port, as a part of a sentence."""
+    lost = {port: outcome.counters[port].tx_lost_packets for port in ports if port in outcome.counters}
+    return "".join(
+        f"; {count:,} of port {port}'s packets never left it: its interface or the other end of its link "
+        f"refused them, or had no room for them until the end (are they longer than an MTU there?)"
+        for port, count in sorted(lost.items())
+        if count
+    )
 
 
 def _duplicates(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
@@ -136,7 +151,7 @@ def _duplicates(outcome: Outcome, found: Sequence[Direction], thresholds: Thresh
     return [f"{total:,} packets more were received than were sent ({'; '.join(parts)})"]
 
 
-def _shortfalls(outcome: Outcome, thresholds: Thresholds) -> list[str]:
+def _shortfalls(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
     counted, reasons = outcome.total, []
     missed = sum(
         _undecided(thresholds, "missed", outcome, port, one.missed_packets, "missed_packets")
@@ -147,6 +162,10 @@ def _shortfalls(outcome: Outcome, thresholds: Thresholds) -> list[str]:
         reasons.append(
             f"load not reached: {counted.missed_packets:,} packets were not sent in time ({share:.3g} %)"
         )
+    # What nobody receives has no losses on the way that it could be among.
+    received = {one.port for one in found if one.lost_packets is not None}
+    if told := _lost_at_ports(outcome, [port for port in outcome.counters if port not in received]):
+        reasons.append(told.removeprefix("; "))
     if outcome.overdue:
         reasons.append(f"the traffic did not end after {outcome.plan.duration_s:g} s, and was stopped")
     return reasons

@@ -48,7 +48,7 @@ impl DataThread {
     }
 
     /// Tells control what happened. The counters come first, so that who hears of an end finds
-    /// them whole.
+    /// them whole; and what waits in a queue has left by then, or is lost.
     #[inline]
     pub(super) fn report(&mut self, now: Nanos) {
         while self.mail.has_room() {

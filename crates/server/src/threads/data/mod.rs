@@ -139,29 +139,29 @@ impl DataThread {
         if let Some(flows) = &mut self.flows {
             frames += flows.poll_transmit(now, &mut self.tx_queues);
         }
-        if self.tx_queues.flush() {
-            self.end_traffic();
-        }
+        let is_ending = self.tx_queues.flush() && self.end_traffic();
         if frames > 0 {
             self.has_sent = true;
             self.readers.iter().for_each(Waker::wake_for_frames);
         }
         self.time.end_turn(frames);
         self.publish_in_time(now, frames);
-        self.report(now);
+        if !is_ending {
+            self.report(now);
+        }
         commands + frames
     }
 
     /// Frames wait in a queue that could not pass all on. Where nothing more is to be sent they are
-    /// given up in the end.
+    /// given up in the end. Returns whether they may still leave there.
     #[cold]
-    fn end_traffic(&mut self) {
+    fn end_traffic(&mut self) -> bool {
         let flows = self.flows.as_ref();
         if flows.is_some_and(|flows| flows.engine().poll_timeout().is_some()) {
-            return;
+            return false;
         }
         let streams = &self.streams;
-        self.tx_queues.end_traffic(|port| !streams.has_more(port));
+        self.tx_queues.end_traffic(|port| !streams.has_more(port))
     }
 
     /// Takes what has arrived for flows. Returns how many frames.
@@ -303,17 +303,20 @@ impl Queues {
         has_unsent
     }
 
-    /// On ports where nothing more is to be sent, what waits is given up in the end.
-    fn end_traffic(&mut self, is_over: impl Fn(PortIndex) -> bool) {
+    /// On ports where nothing more is to be sent, what waits is given up in the end. Returns whether some
+    /// may still leave.
+    fn end_traffic(&mut self, is_over: impl Fn(PortIndex) -> bool) -> bool {
+        let mut is_ending = false;
         let queues = self.queues.iter_mut().zip(&mut self.losses);
         for (port, (queue, losses)) in (0..).zip(queues) {
             if let Some(queue) = queue.as_mut().filter(|queue| queue.has_unsent()) {
                 if is_over(port) {
-                    queue.end_traffic();
+                    is_ending |= queue.end_traffic();
                     losses.take(queue);
                 }
             }
         }
+        is_ending
     }
 
     /// What left each port, of what was written.
