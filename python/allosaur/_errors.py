@@ -115,6 +115,17 @@ class STLProfileError(STLError):
     """A profile cannot be loaded; the message has the file and, where known, the line."""
 
 
+class NotInAllosaurError(STLError):
+    """Something of TRex's client that is not built yet, or never will be."""
+
+
+class NotInAllosaurAttributeError(NotInAllosaurError, AttributeError):
+    """An attribute of TRex's clients that ours does not have; so ``hasattr`` says."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{name} is not in Allosaur: {what}")
+
+
 TRexError = STLError
 TRexTypeError = STLTypeError
 TRexArgumentError = STLArgumentError

@@ -26,6 +26,8 @@ LARGER: dict[str, tuple[int, str]] = {}
 MAY_IMPORT: dict[str, set[str]] = {
     "allosaur._errors": set(),
     "allosaur.stats": set(),
+    "allosaur._not_here": {"allosaur._errors"},
+    "allosaur._console_lines": set(),  # finds the console by its name
     "allosaur.rpc": {"allosaur._errors"},
     "allosaur.packets": {"allosaur._errors"},
     "allosaur.streams": {"allosaur._errors", "allosaur.packets"},
@@ -33,14 +35,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.stateful": {"allosaur._errors", "allosaur.packets", "allosaur.streams"},
     "allosaur.services": {"allosaur._errors", "allosaur.packets"},
     "allosaur.client": {
-        *("allosaur._errors", "allosaur.stats", "allosaur.rpc"),
+        *("allosaur._errors", "allosaur._not_here", "allosaur._console_lines"),
+        *("allosaur.stats", "allosaur.rpc"),
         *("allosaur.packets", "allosaur.streams", "allosaur.services"),
     },
     "allosaur.stateful.client": {
-        *("allosaur._errors", "allosaur.stats", "allosaur.rpc"),
+        *("allosaur._errors", "allosaur._not_here", "allosaur._console_lines"),
+        *("allosaur.stats", "allosaur.rpc"),
         *("allosaur.services", "allosaur.client", "allosaur.stateful"),
     },
-    "allosaur.emulation": {"allosaur._errors", "allosaur.rpc", "allosaur.streams"},
+    "allosaur.emulation": {
+        *("allosaur._errors", "allosaur._not_here", "allosaur._console_lines"),
+        *("allosaur.rpc", "allosaur.streams"),
+    },
     "allosaur": set(),
     "allosaur.server": {"allosaur._errors", "allosaur.client", "allosaur.stateful.client"},
     "allosaur.testing": {"allosaur._errors", "allosaur.rpc", "allosaur.client", "allosaur.emulation"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from ._places import Ports
 
 _SNAPLEN_MAX = 65_535
 _MODES = ("fixed", "cyclic")
+_FILE_ENDPOINT = "file:///"
 #: How often an endpoint is asked whether it has written everything, and how long it may stand still.
 _FLUSH_INTERVAL_S = 0.05
 _FLUSH_STALL_S = 1.0
@@ -121,6 +123,27 @@ class Captures:
         """
         return {capture["id"]: capture for capture in self._capture("status")}
 
+    def endpoint_cb_rsync(self, output: str | Path) -> Callable[[str], int]:
+        """What brings a file endpoint here with rsync: for ``endpoint_cb`` of ``stop_capture``.
+
+        The file is fetched from the server's machine, as the user of this client, to ``output``. The
+        function returns the exit code of rsync; for an endpoint that is no file it does nothing.
+        """
+        machine = f"{self._connection.username}@{self._connection.server}"
+
+        def fetch(endpoint: str) -> int:
+            if not endpoint.startswith(_FILE_ENDPOINT):
+                return 0
+            source = f"{machine}:/{endpoint.removeprefix(_FILE_ENDPOINT)}"
+            try:
+                return subprocess.run(["rsync", source, str(output)], check=False).returncode
+            except FileNotFoundError:
+                raise STLError(
+                    f"rsync, which is to fetch {source}, is not installed: install it, or copy it yourself"
+                ) from None
+
+        return fetch
+
     def clock_offset_s(self) -> float:
         """What must be added to the server's times to make them times of day, in seconds since 1970.
 
@@ -206,8 +229,8 @@ def _take_endpoint(endpoint: str, output: Output | None, callback: Callable[[str
     if callback is not None:
         callback(endpoint)
         return
-    source = Path("/" + endpoint.removeprefix("file:///"))
-    if not endpoint.startswith("file:///") or isinstance(output, list) or output is None:
+    source = Path("/" + endpoint.removeprefix(_FILE_ENDPOINT))
+    if not endpoint.startswith(_FILE_ENDPOINT) or isinstance(output, list) or output is None:
         raise STLArgumentError("output", output, f"a callback as endpoint_cb: the packets are at {endpoint}")
     try:
         shutil.copyfile(source, output)

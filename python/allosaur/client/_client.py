@@ -13,20 +13,22 @@ Its methods are those of its parts, the other modules of this package; what the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, overload
 
+from .._console_lines import console_line, methods_of
 from .._errors import STLError
+from .._not_here import SaysWhatIsMissing
 from ..rpc._transport import Transport
 from ._capture import Captures
 from ._changes import Changes
 from ._connection import Connection
 from ._delegate import delegate
 from ._layers import Layers
-from ._line import ConsoleLine
 from ._log import Log
 from ._neighbors import Neighbors
+from ._not_here import STATELESS_NAMES
 from ._ownership import Ownership
 from ._pcap import CapturePush
 from ._places import ALL_PROFILES, Ports
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 _ClientT = TypeVar("_ClientT", bound="STLClient")
 
 
-class STLClient:
+class STLClient(SaysWhatIsMissing):
     """A connection to a server, to own its ports and send traffic.
 
     ``username`` is who owns the ports (default: the user of this process). ``server`` is a host
@@ -75,6 +77,7 @@ class STLClient:
     CORE_MASK_PIN = CORE_MASK_PIN
     CORE_MASK_SINGLE = CORE_MASK_SINGLE
 
+    _not_here: ClassVar[Mapping[str, str]] = STATELESS_NAMES
     _session_kind: ClassVar[type[Session]] = Session
     _connection_kind: ClassVar[type[Connection]] = Connection
     _service_mode_kind: ClassVar[type[ServiceMode]] = ServiceMode
@@ -112,7 +115,6 @@ class STLClient:
         self._traffic = Traffic(connection)
         self._changes = Changes(connection, self._traffic)
         self._capture_push = CapturePush(connection, self._traffic)
-        self._console_line = ConsoleLine(connection, self._traffic)
         self._neighbors = Neighbors(
             *(connection, self._service_mode, self._captures, self._layers), cast("ServiceClient", self)
         )
@@ -169,9 +171,19 @@ class STLClient:
         return dict(self._connection.session().ports)
 
     @property
+    def any_port(self) -> Port:
+        """One of the ports: the first."""
+        return next(iter(self._connection.session().ports.values()))
+
+    @property
     def system_info(self) -> dict[str, Any]:
         """What ``get_server_system_info`` gives (a name that existing scripts use)."""
         return self.get_server_system_info()
+
+    def _server_address(self) -> tuple[str, int, int]:
+        """Where the server is: its name, and its ports for requests and events."""
+        connection = self._connection
+        return connection.server, connection.sync_port, connection.async_port
 
     def is_connected(self) -> bool:
         """Whether there is a connection, as far as is known."""
@@ -255,6 +267,8 @@ class STLClient:
     stop = delegate("_traffic", Traffic.stop)
     wait_on_traffic = delegate("_traffic", Traffic.wait_on_traffic)
     is_traffic_active = delegate("_traffic", Traffic.is_traffic_active)
+    clear_stl_profiles = delegate("_traffic", Traffic.clear_stl_profiles)
+    validate_profile_input = delegate("_traffic", Traffic.validate_profile_input)
     get_profiles_with_state = delegate("_traffic", Traffic.get_profiles_with_state)
 
     # Sending capture files.
@@ -272,6 +286,7 @@ class STLClient:
 
     # Service mode, and what ports receive in it.
     set_service_mode = delegate("_service_mode", ServiceMode.set_service_mode)
+    set_service_mode_base = set_service_mode
     service_mode = delegate("_service_mode", ServiceMode.service_mode)
     get_service_enabled_ports = delegate("_service_mode", ServiceMode.get_service_enabled_ports)
     get_service_filtered_ports = delegate("_service_mode", ServiceMode.get_service_filtered_ports)
@@ -288,6 +303,7 @@ class STLClient:
     stop_capture = delegate("_captures", Captures.stop_capture)
     get_capture_status = delegate("_captures", Captures.get_capture_status)
     clock_offset_s = delegate("_captures", Captures.clock_offset_s)
+    endpoint_cb_rsync = delegate("_captures", Captures.endpoint_cb_rsync)
     remove_all_captures = delegate("_captures", Captures.remove_all_captures)
 
     # Addresses of ports, and pushed packets.
@@ -306,8 +322,41 @@ class STLClient:
     scan6 = delegate("_neighbors", Neighbors.scan6)
     map_ports = delegate("_neighbors", Neighbors.map_ports)
 
-    # Commands of TRex's console.
-    start_line = delegate("_console_line", ConsoleLine.start_line)
+    # Commands of the console.
+    acquire_line = console_line("acquire")
+    clear_stats_line = console_line("clear")
+    conf_ipv6_line = console_line("ipv6")
+    connect_line = console_line("connect")
+    disconnect_line = console_line("disconnect")
+    get_events_line = console_line("events")
+    global_cfg_line = console_line("global_cfg")
+    map_line = console_line("map")
+    ns_line = console_line("ns")
+    pause_line = console_line("pause")
+    ping_line = console_line("ping")
+    pkt_line = console_line("pkt")
+    profiles_line = console_line("profiles")
+    push_line = console_line("push")
+    release_line = console_line("release")
+    reset_line = console_line("reset")
+    resolve_line = console_line("arp")
+    resume_line = console_line("resume")
+    scan6_line = console_line("scan6")
+    service_line = console_line("service")
+    set_l2_mode_line = console_line("l2")
+    set_l3_mode_line = console_line("l3")
+    set_port_attr_line = console_line("portattr")
+    set_vlan_line = console_line("vlan")
+    show_stats_line = console_line("stats")
+    shutdown_line = console_line("shutdown")
+    start_line = console_line("start")
+    stop_line = console_line("stop")
+    streams_line = console_line("streams")
+    update_line = console_line("update")
+
+    def get_console_methods(self) -> dict[str, Callable[[str], bool]]:
+        """The methods that do commands of the console, by the names of the commands."""
+        return methods_of(self)
 
     # Names that scripts for both kinds of traffic use.
     start_stl = start

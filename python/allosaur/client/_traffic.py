@@ -194,6 +194,29 @@ class Traffic:
             raise STLArgumentError("state", state, list(kinds))
         return self._connection.our_places(kinds[state])
 
+    def validate_profile_input(self, input_profiles: Ports) -> list[PortProfileID]:
+        """The profiles of ports that are named, "0.*" as those that port 0 has. Raises ``STLError``."""
+        named = places(input_profiles)
+        self._connection.check_ports([one.port_id for one in named], owned=False)
+        whole = [one.port_id for one in named if one.profile_id == ALL_PROFILES]
+        doubled = [one for one in named if one.port_id in whole and one.profile_id != ALL_PROFILES]
+        if doubled:
+            raise STLArgumentError("input_profiles", str(doubled[0]), f"'{doubled[0].port_id}.*' alone")
+        chosen = [
+            place(port_id, name) for port_id in whole for name in self._connection.port(port_id).profiles
+        ]
+        return list(dict.fromkeys([*chosen, *(one for one in named if one.profile_id != ALL_PROFILES)]))
+
+    def clear_stl_profiles(self, ports: Ports = None) -> None:
+        """Stop and remove all streams of ports, without ``ports`` of all of ours."""
+        chosen: Sequence[int] = self._connection.ports_of(ports, self._connection.acquired_ports)
+        active = [port for port in chosen if self._connection.port(port).is_active]
+        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
+        loaded = [port for port in chosen if self._connection.port(port).streams]
+        self._connection.each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
+        for port_id in loaded:
+            self._connection.port(port_id).forget_streams()
+
     def default_places(self) -> list[PortProfileID]:
         """The default profiles of our ports."""
         return [place(port_id) for port_id in self._connection.acquired_ports()]

@@ -13,12 +13,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import NoReturn
 
-from .._errors import STLError
+from .._errors import NotInAllosaurError
 from ._missing_names import MODULES, NAMES
-
-
-class NotInAllosaurError(STLError):
-    """Something of TRex's client that is not built yet, or never will be."""
 
 
 class NotInAllosaurModuleError(ModuleNotFoundError):

@@ -12,14 +12,17 @@ Each protocol is an object of its own: ``client.arp``, ``client.icmp`` and so on
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from .._console_lines import commands_of_plugins, console_line
 from .._errors import STLArgumentError, STLRpcError
+from .._not_here import SaysWhatIsMissing
 from ..rpc._transport import Transport
 from . import _bulk, _check, _loader, _print, _text
 from ._counters import DataCounter
+from ._not_here import EMULATION_NAMES
 from ._plugin import EMUPluginBase
 from ._profile import EMUClientKey, EMUClientObj, EMUNamespaceKey, EMUNamespaceObj, EMUProfile, Plugs
 from ._requests import METHOD_NOT_FOUND, Requests, is_interrupted
@@ -48,12 +51,14 @@ RPC_PORT = 4510
 _SHUTDOWN_S_MAX = 0xFFFF_FFFF
 
 
-class EMUClient:
+class EMUClient(SaysWhatIsMissing):
     """A connection to a server of emulated clients.
 
     Methods raise ``STLError`` with a message that says what to do; ``STLConnectionError`` when the server
     cannot be reached, ``STLRpcError`` when it refuses. They may be called from one thread at a time.
     """
+
+    _not_here: ClassVar[Mapping[str, str]] = EMULATION_NAMES
 
     arp: ARPPlugin
     icmp: ICMPPlugin
@@ -111,6 +116,16 @@ class EMUClient:
     def disconnect(self, release_ports: bool = True) -> None:
         """Disconnect; what is emulated goes on. Does nothing when not connected."""
         self._requests.close()
+
+    def acquire(self, force: bool = False) -> None:
+        """Do nothing: emulated clients have no owner. Existing scripts call it."""
+
+    def release(self, force: bool = False) -> None:
+        """Do nothing, as ``acquire``."""
+
+    def _server_address(self) -> tuple[str, int, int]:
+        """Where the server is: its name, and its port, which is for all."""
+        return self._requests.server, self._requests.sync_port, self._requests.sync_port
 
     def is_connected(self) -> bool:
         """Whether there is a connection, as far as is known."""
@@ -199,6 +214,23 @@ class EMUClient:
         """Remove all that is emulated: all clients, then all namespaces."""
         self._requests.say(logging.INFO, "removing all emulated clients")
         self.remove_all_clients_and_ns(max_rate)
+
+    # Commands of the console.
+
+    load_profile_line = console_line("emu_load_profile")
+    remove_profile_line = console_line("emu_remove_profile")
+    resource_monitor_reset_ctx_line = console_line("emu_resource_monitor_reset")
+    resource_monitor_show_ctx_line = console_line("emu_resource_monitor_show")
+    show_all_line = console_line("emu_show_all")
+    show_client_info_line = console_line("emu_show_client_info")
+    show_counters_ctx_line = console_line("emu_show_counters")
+    show_mbuf_line = console_line("emu_show_mbuf")
+    show_ns_info_line = console_line("emu_show_ns_info")
+    shutdown_line = console_line("emu_shutdown")
+
+    def get_plugin_methods(self) -> dict[str, Callable[[str], bool]]:
+        """The console's commands of emulated clients and all plugins, as functions of their options."""
+        return commands_of_plugins(self)
 
     # Namespaces and clients.
 

@@ -12,9 +12,10 @@ Its methods are those of its parts, which are the other modules of this package,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from ..._console_lines import console_line
 from ...client._client import STLClient
 from ...client._connection import Connection
 from ...client._delegate import delegate
@@ -25,11 +26,12 @@ from ._clients import Clients
 from ._connection import StatefulConnection
 from ._counters import Counters
 from ._latency import Latency
+from ._not_here import STATEFUL_NAMES
 from ._ownership import StatefulOwnership
 from ._profiles import Profiles
 from ._runs import Runs
 from ._service_mode import StatefulServiceMode
-from ._session import StatefulSession
+from ._session import TRANSIENT, State, StatefulSession
 from ._topology import Topology
 from ._tunnels import Tunnels
 
@@ -59,7 +61,11 @@ class _Methods:
     is_traffic_active = delegate("_runs", Runs.is_traffic_active)
     get_active_ports = delegate("_runs", Runs.get_active_ports)
     get_flow_info = delegate("_runs", Runs.get_flow_info)
-    clear_stl_profiles = delegate("_runs", Runs.clear_stl_profiles)
+    validate_profile_id_input = delegate("_runs", Runs.validate_profile_id_input)
+    check_states = delegate("_runs", Runs.check_states)
+    wait_for_steady = delegate("_runs", Runs.wait_for_steady)
+    wait_for_transient = delegate("_runs", Runs.wait_for_transient)
+    wait_for_profile_state = delegate("_runs", Runs.wait_for_profile_state)
 
     # Stateless streams beside them.
     start_stl = STLClient.start_stl
@@ -107,6 +113,19 @@ class _Methods:
     set_ignored_macs_ips = delegate("_clients", Clients.set_ignored_macs_ips)
     get_ignored_macs_ips = delegate("_clients", Clients.get_ignored_macs_ips)
 
+    # Commands of the console.
+    activate_tunnel_line = console_line("tunnel")
+    black_list_line = console_line("black_list")
+    latency_line = console_line("latency")
+    start_stl_line = console_line("start_stl")
+    stats_stl_line = console_line("stats_stl")
+    stop_stl_line = console_line("stop_stl")
+    template_group_line = console_line("template_group")
+    topo_line = console_line("topo")
+    tunnels_topo_line = console_line("tunnels_topo")
+    update_clients_tunnel = console_line("update_tunnel")
+    update_stl_line = console_line("update_stl")
+
 
 class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
     """A connection to a server for stateful traffic, to own it and run profiles.
@@ -120,6 +139,17 @@ class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
     used. Methods may be called from one thread at a time.
     """
 
+    STATE_IDLE: ClassVar[int] = int(State.IDLE)
+    STATE_ASTF_LOADED: ClassVar[int] = int(State.LOADED)
+    STATE_ASTF_PARSE: ClassVar[int] = int(State.PARSE)
+    STATE_ASTF_BUILD: ClassVar[int] = int(State.BUILD)
+    STATE_TX: ClassVar[int] = int(State.TX)
+    STATE_ASTF_CLEANUP: ClassVar[int] = int(State.CLEANUP)
+    STATE_ASTF_DELETE: ClassVar[int] = int(State.DELETE)
+    transient_states: ClassVar[list[int]] = sorted(map(int, TRANSIENT))
+    """The states that a profile leaves by itself."""
+
+    _not_here: ClassVar[Mapping[str, str]] = STATEFUL_NAMES
     _session_kind: ClassVar[type[Session]] = StatefulSession
     _connection_kind: ClassVar[type[Connection]] = StatefulConnection
     _service_mode_kind: ClassVar[type[ServiceMode]] = StatefulServiceMode
@@ -153,6 +183,21 @@ class ASTFClient(_Methods, STLClient):  # type: ignore[misc]
     def get_mode(self) -> str:
         """The kind of traffic that this client is for: "ASTF", stateful."""
         return "ASTF"
+
+    @property
+    def state(self) -> int:
+        """The state of the server as a whole, as a number: the highest of its profiles."""
+        return self._connection.session().state
+
+    @property
+    def epoch(self) -> int:
+        """The number of the server's epoch."""
+        return self._connection.session().epoch
+
+    @property
+    def astf_profile_state(self) -> dict[str, int]:
+        """The states of the profiles as numbers; ``get_profiles_state`` has their names."""
+        return dict(self._connection.session().profiles)
 
     def sync(self) -> dict[str, int]:
         """Read the states of all profiles, as numbers; see ``get_profiles_state`` for their names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._errors import STLError, STLTimeoutError
@@ -13,7 +13,7 @@ from ...client._traffic import Traffic
 from .._arguments import U32_MAX, number, whole
 from ._connection import Pids, StatefulConnection
 from ._profiles import Profiles
-from ._session import State, Watch
+from ._session import TRANSIENT, State, Watch
 
 _FOREVER = -1
 _FLOW_INFO_INTERVAL_S = 1.0
@@ -163,15 +163,52 @@ class Runs:
             time.sleep(min(_FLOW_INFO_INTERVAL_S, left_s))
         return flows if index is None else {**flows, "next_index": following}
 
-    def clear_stl_profiles(self, ports: Ports = None) -> None:
-        """Stop and remove stateless streams of ports, without ``ports`` of all of ours."""
-        chosen: Sequence[int] = self._connection.ports_of(ports, self._connection.acquired_ports)
-        active = [port for port in chosen if self._connection.port(port).is_active]
-        self._connection.each("stop_traffic", active, profile_id=ALL_PROFILES)
-        loaded = [port for port in chosen if self._connection.port(port).streams]
-        self._connection.each("remove_all_streams", loaded, profile_id=ALL_PROFILES)
-        for port_id in loaded:
-            self._connection.port(port_id).forget_streams()
+    def validate_profile_id_input(self, pid_input: Pids = DEFAULT_PROFILE, start: bool = False) -> list[str]:
+        """The profiles that an argument names; with ``start`` new ones may be among them, and none may run.
+
+        Raises ``STLError``.
+        """
+        named = self._connection.pids(pid_input, known=not start)
+        busy = [profile_id for profile_id in named if start and self._connection.is_busy(profile_id)]
+        if busy:
+            raise STLError(f"profile '{busy[0]}' runs: call stop() and wait_on_traffic() first")
+        return named
+
+    def check_states(self, ok_states: Sequence[int]) -> None:
+        """Wait until the server as a whole is in one of these states (``STATE_IDLE``, ``STATE_TX``, ...)."""
+        self._wait_until(None, lambda state: state in ok_states, None)
+
+    def wait_for_steady(self, profile_id: str | None = None) -> int:
+        """Wait until a profile, or the server as a whole, is on no way between two states; the state then."""
+        return self._wait_until(profile_id, lambda state: state not in TRANSIENT, None)
+
+    def wait_for_transient(self, profile_id: str | None = None) -> int:
+        """Wait until a profile, or the server as a whole, is on its way between two states; which it is."""
+        return self._wait_until(profile_id, lambda state: state in TRANSIENT, None)
+
+    def wait_for_profile_state(self, profile_id: str, wait_state: int, timeout: float | None = None) -> None:
+        """Wait until a profile is in a state (``STATE_TX``, ...), however short.
+
+        ``timeout`` in seconds. Raises ``STLTimeoutError``.
+        """
+        self._wait_until(profile_id, lambda state: state == wait_state, timeout)
+
+    def _wait_until(
+        self, profile_id: str | None, is_wanted: Callable[[int], bool], timeout_s: float | None
+    ) -> int:
+        """Wait for a state of a profile, or without one of the server, and give it."""
+        session = self._connection.session()
+        with session.watch(profile_id or ALL_PROFILES) as watch:
+            session.drain_events()
+
+            def seen() -> list[int]:
+                now = self._connection.state_of(profile_id) if profile_id else session.state
+                return [state for state in [*watch.states, now] if is_wanted(state)]
+
+            if not session.wait(lambda: bool(seen()), timeout_s):
+                what = f"profile '{profile_id}'" if profile_id else "the server"
+                raise STLTimeoutError(timeout_s or 0, f"the state of {what}")
+            return seen()[-1]
 
     def rest_first(self, profile_id: str) -> None:
         """Let a profile finish what it ends by itself: its flows, and its removal."""

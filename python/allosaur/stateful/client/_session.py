@@ -37,6 +37,8 @@ STATE_NAMES = {
 }
 #: The states in which there is, or may be, traffic.
 BUSY = frozenset({State.PARSE, State.BUILD, State.TX, State.CLEANUP})
+#: The states between two others, which a profile leaves by itself.
+TRANSIENT = frozenset({State.PARSE, State.BUILD, State.CLEANUP, State.DELETE})
 
 
 class Watch:
