@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import re
 import struct
+import warnings
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur import STLArgumentError, STLPktBuilder, STLProfile, STLProfileError
+from allosaur import STLArgumentError, STLError, STLPktBuilder, STLProfile, STLProfileError
 from allosaur.api import IP, STLVM, UDP, Dot1Q, Ether, IPv6
+from allosaur.streams._pcap_profile import CaptureTimeWarning
 
 ETHERNET, COOKED = 1, 113
 CLIENT, SERVER = b"\x02" * 6, b"\x04" * 6
@@ -214,9 +217,71 @@ def test_an_erf_capture_is_a_profile_too(tmp_path: Path, padding: int) -> None:
     assert packets[0] == packets[1]
 
 
-def test_a_packet_that_seems_earlier_follows_at_once(tmp_path: Path) -> None:
-    (tmp_path / "x.pcap").write_bytes(pcap((500, 100, 300)))
-    assert gaps(STLProfile.load(tmp_path / "x.pcap")) == [0, 0, 200]
+@pytest.mark.parametrize(
+    ("times_us", "expected"),
+    [
+        # Out of order: the times behind hold, and the whole takes no longer.
+        ((0, 5000, 3000, 4000, 9000), [0, 5000, 0, 0, 4000]),
+        ((500, 100, 300), [0, 0, 0]),
+        # A clock that was set back: the gaps behind hold.
+        ((9_000_000, 9_001_000, 500_000, 501_000, 503_000), [0, 1000, 0, 1000, 2000]),
+    ],
+)
+def test_times_that_go_back_stretch_nothing_and_are_told(
+    tmp_path: Path, times_us: tuple[int, ...], expected: list[float]
+) -> None:
+    (tmp_path / "x.pcap").write_bytes(pcap(times_us))
+    with pytest.warns(CaptureTimeWarning, match=r"[23] packets were recorded before"):
+        assert gaps(STLProfile.load(tmp_path / "x.pcap")) == expected
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gaps(STLProfile.load(tmp_path / "x.pcap", ipg_usec=7)) == [7] * len(times_us)
+
+
+def cut_captures() -> dict[str, bytes]:
+    """Files in which the third packet was cut to 40 of its 64 bytes."""
+    lengths = [len(packet) for packet in FRAMES]
+    files = {"pcap": b"", "pcapng": b""}
+    files["pcap"] = struct.pack("<I2HiIII", 0xA1B2C3D4, 2, 4, 0, 0, 40, ETHERNET)
+    files["pcapng"] = block("<", 0x0A0D0D0A, struct.pack("<I2Hq", 0x1A2B3C4D, 1, 0, -1))
+    files["pcapng"] += block("<", 1, struct.pack("<2HI", ETHERNET, 0, 0))
+    files["pcapng simple"] = files["pcapng"]
+    for number, packet in enumerate(FRAMES):
+        kept = packet[:40] if number == 2 else packet
+        files["pcap"] += struct.pack("<4I", 0, number, len(kept), lengths[number]) + kept
+        head = struct.pack("<5I", 0, 0, number, len(kept), lengths[number])
+        files["pcapng"] += block("<", 6, head + kept)
+        files["pcapng simple"] += block("<", 3, struct.pack("<I", lengths[number]) + kept)
+    return files
+
+
+@pytest.mark.parametrize("kind", cut_captures())
+def test_a_capture_that_was_cut_is_refused_unless_it_is_mended(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"x.{kind.split()[0]}"
+    path.write_bytes(cut_captures()[kind])
+    length = len(FRAMES[2])
+    words = f"of 5 packets 1 lack bytes, packet 3 has 40 of {length}; capture whole packets"
+    with pytest.raises(STLProfileError, match=re.escape(words)):
+        STLProfile.load(path)
+    mended = STLProfile.load_pcap(path, packet_hook=lambda data: data.ljust(length, b"\0"))
+    assert {stream.get_pkt_len(count_crc=False) for stream in mended.get_streams()} == {length}
+    # The first packet alone is whole.
+    assert STLPktBuilder(pkt=str(path)).get_pkt_len() == length
+
+
+def test_a_template_from_a_cut_packet_is_refused(tmp_path: Path) -> None:
+    packet = FRAMES[0]
+    head = struct.pack("<I2HiIII", 0xA1B2C3D4, 2, 4, 0, 0, 20, ETHERNET)
+    record = struct.pack("<4I", 0, 0, 20, len(packet)) + packet[:20]
+    (tmp_path / "x.pcap").write_bytes(head + record)
+    with pytest.raises(STLError, match="packet 1 has 20 of"):
+        STLPktBuilder(pkt=str(tmp_path / "x.pcap"))
+
+
+def test_streams_of_a_capture_follow_the_multiplier(capture: Path) -> None:
+    assert all(stream["scale_isg"] for stream in STLProfile.load_pcap(capture).to_json())
+    for side in STLProfile.load_pcap(capture, split_mode="MAC"):
+        assert all(stream["scale_isg"] for stream in side.to_json())
 
 
 def test_load_takes_the_same_options_and_the_direction(capture: Path) -> None:

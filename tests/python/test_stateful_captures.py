@@ -158,6 +158,33 @@ def udp(from_client: bool, data: bytes) -> Packet:
     return ethernet() / IP(src=source, dst=target) / UDP(sport=sport, dport=dport) / data
 
 
+def test_data_in_the_syn_is_sent(capture: Callable[..., Path]) -> None:
+    # TCP Fast Open (RFC 7413): the request is in the SYN, once more behind it, and the rest follows.
+    half = len(REQUEST) // 2
+    packets = [
+        tcp(True, 0, "S", REQUEST[:half]),
+        tcp(False, 0, "SA", RESPONSE[:3]),
+        tcp(True, 1, "A", REQUEST[:half]),
+        tcp(True, 1 + half, "PA", REQUEST[half:]),
+        tcp(False, 4, "PA", RESPONSE[3:]),
+        tcp(True, 1 + len(REQUEST), "FA"),
+        tcp(False, 1 + len(RESPONSE), "FA"),
+    ]
+    program = ASTFProgram(file=capture(packets), side="c")
+    sent = [data for word, data in words(program) if word == "tx"]
+    assert sent == [REQUEST[:half], REQUEST[half:]]
+    alone = capture([packets[0], tcp(False, 0, "SA"), tcp(False, 1, "PA", RESPONSE)], name="alone.pcap")
+    for side, data in (("c", REQUEST[:half]), ("s", RESPONSE)):
+        said = words(ASTFProgram(file=alone, side=side))
+        assert [sent for word, sent in said if word == "tx"] == [data]
+
+
+def test_messages_whose_times_go_back_have_no_delay_below_zero(capture: Callable[..., Path]) -> None:
+    packets = [udp(True, b"one"), udp(True, b"two"), udp(True, b"three"), udp(False, b"four")]
+    path = capture(packets, times_s=[1.0, 1.5, 1.2, 1.6])
+    assert [turn.gap_usec for turn in read_flow(path).turns] == [0, 500_000, 0, 100_000]
+
+
 def test_gaps_between_messages_become_delays(capture: Callable[..., Path]) -> None:
     packets = [udp(True, b"one"), udp(True, b"two"), udp(True, b"three"), udp(False, b"x" * 300)]
     path = capture(

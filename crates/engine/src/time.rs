@@ -60,6 +60,14 @@ impl Gap {
         Gap::from_nanos(SECOND as f64 / rate_pps)
     }
 
+    /// A gap of whole nanoseconds.
+    pub fn whole(nanos: Nanos) -> Gap {
+        Gap {
+            whole: nanos,
+            fraction: 0,
+        }
+    }
+
     /// A gap from fractional nanoseconds. Negative becomes zero; what is not finite, [`Gap::MAX`].
     pub fn from_nanos(nanos: f64) -> Gap {
         if !nanos.is_finite() || nanos >= Gap::MAX.whole as f64 {

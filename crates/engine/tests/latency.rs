@@ -40,6 +40,7 @@ fn stream(n: u16, run: u8) -> StreamSpec {
         next: None,
         action_count: 0,
         start_delay: 0,
+        scales_delay: false,
         mode: Mode::Continuous,
         rate: Rate::PacketsPerSecond(1000.0),
         packet: PACKET.to_vec(),

@@ -35,6 +35,7 @@ fn stream(id: StreamId, mode: Mode, rate_pps: f64, program: Vec<Instruction>) ->
         next: None,
         action_count: 0,
         start_delay: 0,
+        scales_delay: false,
         mode,
         rate: Rate::PacketsPerSecond(rate_pps),
         packet: vec![0; 60 + 100 * id as usize],

@@ -25,13 +25,13 @@ def merged(tunables: Iterable[Mapping[str, Tunable]]) -> dict[str, Tunable]:
 @contextlib.contextmanager
 def noted_warnings() -> Iterator[list[str]]:
     """Give the list of what a profile is warned of while it loads; each is printed once, as before."""
-    from allosaur.streams._tunable_names import UnreadTunableWarning
+    from allosaur.streams._profile_warning import ProfileWarning
 
     noted: list[str] = []
     shown = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, UnreadTunableWarning):
+        if issubclass(category, ProfileWarning):
             # A profile is loaded for each port.
             if str(message) in noted:
                 return
@@ -39,7 +39,7 @@ def noted_warnings() -> Iterator[list[str]]:
         shown(message, category, *where, **more)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", UnreadTunableWarning)
+        warnings.simplefilter("always", ProfileWarning)
         warnings.showwarning = show
         yield noted
 
@@ -49,6 +49,7 @@ def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable])
     if not path.is_file():
         raise bad_input(_shipped.missing(path))
     from allosaur import STLError, STLProfile
+    from allosaur.streams._profile import CAPTURES
 
     try:
         # What a profile prints must not mix with our own output, which may be JSON.
@@ -56,7 +57,9 @@ def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable])
             profile = STLProfile.load(str(path), direction=direction, port_id=port, **tunables)
             streams = profile.get_streams()
     except STLError as error:  # it names the profile, and the line where there is one
-        raise bad_input(f"{brief(error)}; correct the profile and run again") from error
+        # What is wrong with a capture has its own remedy.
+        remedy = "; correct the profile and run again" if path.suffix not in CAPTURES else ""
+        raise bad_input(f"{brief(error)}{remedy}") from error
     if not streams:
         raise bad_input(f"profile {path}: it has no streams; its get_streams() must return at least one")
     return profile

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .._errors import STLArgumentError, STLError
+from ..packets._capture_reader import told_early
 from ..streams._multiplier import parse_duration
+from ..streams._pcap_profile import CaptureTimeWarning
 from ..streams._profile import STLProfile
 from ._connection import Connection
 from ._places import Ports, place
@@ -120,10 +123,12 @@ class CapturePush:
             # A short file may end before the answer is here, so "sending" is noted before it begins.
             self._note_push(both, "PCAP_TX")
             try:
-                self._connection.each("push_remote", [port], **fields)
+                replies = self._connection.each("push_remote", [port], **fields)
             except BaseException:
                 self._note_push(both, "IDLE")
                 raise
+            if ipg_usec is None:
+                _warn_of_times(pcap_filename, replies)
 
     def _note_push(self, ports: list[int], state: str) -> None:
         with self._connection.session().changed:
@@ -159,6 +164,13 @@ class CapturePush:
         for port, profile in loads.items():
             self._traffic.add_streams(profile, ports=[port])
         self._traffic.start(ports, duration=duration, force=force)
+
+
+def _warn_of_times(path: str | Path, replies: list[Any]) -> None:
+    """Warn of times that go back in a file of the server's; one of TRex's tells nothing of them."""
+    early = max((one.get("early_packets", 0) for one in replies if isinstance(one, dict)), default=0)
+    if early:
+        warnings.warn(told_early(path, early), CaptureTimeWarning, stacklevel=3)
 
 
 def _already_sending(active: list[int]) -> STLError:

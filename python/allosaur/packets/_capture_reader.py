@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -28,21 +28,24 @@ _RESOLUTION_OPTION = 9
 _ERF_ETHERNET, _ERF_HEADER_BYTES, _FCS_BYTES = 2, 16, 4
 _ERF_FRAME_AT = _ERF_HEADER_BYTES + 2
 _NS = 1_000_000_000
+#: Packets that several interfaces recorded are out of order by less.
+_SET_BACK_NS = _NS
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame: its time in nanoseconds, and its bytes as the file has them."""
+    """One frame: its time in nanoseconds, its bytes as the file has them, and how many it had on the wire."""
 
     time_ns: int
     data: bytes
+    wire_bytes: int = 0
 
 
 def frames(path: Path) -> Iterator[Frame]:
     """The Ethernet frames of a capture in the order of the file, read as they are asked for.
 
-    Frames that the capture cut short stay short. Raises ``STLPacketError`` that says what is wrong:
-    no such file, not a capture, another link type than Ethernet, cut off.
+    Frames that the capture cut short stay short; see :func:`check_whole`. Raises ``STLPacketError`` that
+    says what is wrong: no such file, not a capture, another link type than Ethernet, cut off.
     """
     try:
         with path.open("rb") as file:
@@ -52,10 +55,58 @@ def frames(path: Path) -> Iterator[Frame]:
 
 
 def first_frame(path: Path) -> bytes:
-    """The bytes of the first frame. Raises ``STLPacketError``."""
+    """The bytes of the first frame. Raises ``STLPacketError``, also when the capture cut it short."""
     for frame in frames(path):
+        check_whole(path, [frame])
         return frame.data
     raise no_frames(path)
+
+
+def check_whole(path: Path, found: Sequence[Frame]) -> None:
+    """Raise ``STLPacketError`` when frames lack bytes: their headers would tell of more than is sent."""
+    cut = [(number, one) for number, one in enumerate(found, 1) if len(one.data) < one.wire_bytes]
+    if not cut:
+        return
+    number, worst = max(cut, key=lambda item: item[1].wire_bytes - len(item[1].data))
+    raise STLPacketError(
+        f"the capture {path} was cut while it was recorded: of {len(found)} packets {len(cut)} lack bytes, "
+        f"packet {number} has {len(worst.data)} of {worst.wire_bytes}; capture whole packets (tcpdump -s 0), "
+        f"or fill them up (tcprewrite --fixlen=pad)"
+    )
+
+
+def send_times(recorded: Iterable[int]) -> list[int]:
+    """When packets leave that were recorded at these times, in nanoseconds: none before the one in front.
+
+    Packets that were recorded out of order leave with the one in front, and the times behind them hold. Of a
+    clock that was set back by more than `_SET_BACK_NS` only the gaps hold from then on.
+    """
+    found: list[int] = []
+    latest = shift = 0
+    for time_ns in recorded:
+        if found and time_ns + shift < latest - _SET_BACK_NS:
+            shift = latest - time_ns
+        latest = max(latest, time_ns + shift) if found else time_ns
+        found.append(latest)
+    return found
+
+
+def early_packets(recorded: Iterable[int]) -> int:
+    """How many packets were recorded before one in front of them."""
+    found, latest = 0, 0
+    for time_ns in recorded:
+        found += time_ns < latest
+        latest = max(latest, time_ns)
+    return found
+
+
+def told_early(path: str | Path, packets: int) -> str:
+    """What to say of a capture with such packets."""
+    return (
+        f"the capture {path} has times that go back, as of a clock that was set, or of several interfaces: "
+        f"{packets} packet{'s were' if packets != 1 else ' was'} recorded before one in front; all leave in "
+        f"the order of the file, none before the one in front (reordercap sorts them)"
+    )
 
 
 def no_frames(path: Path) -> STLPacketError:
@@ -107,8 +158,8 @@ class _Reader:
         # The upper bits say how long a frame check sequence is; the type itself has sixteen.
         self._check_link(link_type & 0xFFFF)
         while head := self._file.read(16):
-            seconds, units, captured, _ = struct.unpack(f"{order}4I", self._whole(head, 16))
-            yield self._frame(seconds * _NS + units * unit_ns, self._exactly(self._length(captured)))
+            seconds, units, captured, wire = struct.unpack(f"{order}4I", self._whole(head, 16))
+            yield self._frame(seconds * _NS + units * unit_ns, self._exactly(self._length(captured)), wire)
 
     def _erf(self, head: bytes) -> Iterator[Frame]:
         while head:
@@ -119,7 +170,8 @@ class _Reader:
                 *struct.unpack(">2xH2xH", head[8:]),
             )
             body = self._exactly(record_bytes - _ERF_HEADER_BYTES)[_ERF_FRAME_AT - _ERF_HEADER_BYTES :]
-            yield self._frame(units * _NS >> 32, body[: wire_bytes - _FCS_BYTES])
+            wire_bytes -= _FCS_BYTES
+            yield self._frame(units * _NS >> 32, body[:wire_bytes], wire_bytes)
             head = self._file.read(_ERF_HEADER_BYTES)
 
     def _pcapng(self) -> Iterator[Frame]:
@@ -165,22 +217,24 @@ class _Reader:
 
     def _packet_block(self, section: _Section, body: bytes) -> Frame:
         number, high, low, captured = struct.unpack_from(f"{section.order}4I", self._whole(body, 20))
-        return self._timed(section, number, high << 32 | low, body[20:], captured)
+        return self._timed(section, number, high << 32 | low, body, captured)
 
     def _old_packet_block(self, section: _Section, body: bytes) -> Frame:
         number, _, high, low, captured = struct.unpack_from(f"{section.order}2H3I", self._whole(body, 20))
-        return self._timed(section, number, high << 32 | low, body[20:], captured)
+        return self._timed(section, number, high << 32 | low, body, captured)
 
     def _simple_packet_block(self, section: _Section, body: bytes) -> Frame:
         """A frame without a time: it gets that of the one before."""
         (sent,) = struct.unpack_from(f"{section.order}I", self._whole(body, 4))
         self._interface_of(section, 0)
-        return self._frame(section.last_time_ns, body[4 : 4 + sent])
+        return self._frame(section.last_time_ns, body[4 : 4 + sent], sent)
 
-    def _timed(self, section: _Section, number: int, units: int, rest: bytes, captured: int) -> Frame:
+    def _timed(self, section: _Section, number: int, units: int, body: bytes, captured: int) -> Frame:
         interface = self._interface_of(section, number)
         section.last_time_ns = units * _NS // interface.units_per_s
-        return self._frame(section.last_time_ns, self._whole(rest, self._length(captured))[:captured])
+        (wire,) = struct.unpack(f"{section.order}I", body[16:20])
+        data = self._whole(body[20:], self._length(captured))[:captured]
+        return self._frame(section.last_time_ns, data, wire)
 
     def _interface_of(self, section: _Section, number: int) -> _Interface:
         if number >= len(section.interfaces):
@@ -194,9 +248,9 @@ class _Reader:
                 f"the capture {self._path} has link type {link_type}: give one of an Ethernet interface (1)"
             )
 
-    def _frame(self, time_ns: int, data: bytes) -> Frame:
+    def _frame(self, time_ns: int, data: bytes, wire_bytes: int) -> Frame:
         self._count += 1
-        return Frame(time_ns, data)
+        return Frame(time_ns, data, wire_bytes)
 
     def _length(self, captured: int) -> int:
         if captured > _FRAME_BYTES_MAX:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .._errors import STLError
-from ..packets._capture_reader import frames
+from ..packets._capture_reader import frames, send_times
 from ._errors import ASTFError
 from ._segments import ACK, FIN, SYN, TCP, Malformed, Segment, segment
 
@@ -128,8 +128,8 @@ def _words(one: Segment) -> str:
 def _messages(seen: list[_Seen]) -> list[Turn]:
     turns = []
     before_s = _seconds(seen[0].time_ns)
-    for one in seen:
-        now_s = _seconds(one.time_ns)
+    for one, time_ns in zip(seen, send_times(one.time_ns for one in seen), strict=True):
+        now_s = _seconds(time_ns)
         # In floating point, as TRex's client: so that delays are the same to the microsecond.
         turns.append(Turn(one.side, one.segment.payload, int((now_s - before_s) * 1_000_000)))
         before_s = now_s
@@ -186,6 +186,8 @@ class _Streams:
         if self._next.get(side, following) != following:
             raise self._bad(one, "opens the connection again: give a capture of one session")
         self._next[side] = following
+        # What a SYN carries (RFC 7413) comes behind its own number.
+        self._take(side, replace(one.segment, sequence=following))
 
     def _take(self, side: str, one: Segment) -> None:
         if one.payload:

@@ -75,7 +75,7 @@ def stream_code(stream: STLStream) -> list[str]:
         if fields.get(name) is not None:
             arguments.append(f"{name}={fields[name]!r}")
     arguments += [f"{name}={fields[name]!r}" for name, usual in _FIELDS.items() if fields[name] != usual]
-    for name in ("action_count", "random_seed"):
+    for name in ("action_count", "random_seed", "scale_isg"):
         if fields.get(name):
             arguments.append(f"{name}={fields[name]!r}")
     flags = fields["flags"]

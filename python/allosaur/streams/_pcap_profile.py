@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import itertools
 import struct
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .._errors import STLArgumentError, STLError, STLProfileError
-from ..packets._capture_reader import Frame, frames, no_frames
+from ..packets._capture_reader import (
+    Frame,
+    check_whole,
+    early_packets,
+    frames,
+    no_frames,
+    send_times,
+    told_early,
+)
 from ._modes import STLTXSingleBurst
 from ._packet import PACKET_BYTES_MAX, PACKET_BYTES_MIN, STLPktBuilder
+from ._profile_warning import ProfileWarning
 from ._stream import STLStream, STLStreamDstMAC_CFG_FILE, STLStreamDstMAC_PKT
 
 #: A profile takes no more streams, and each packet is one.
@@ -24,6 +34,10 @@ _GAP_USEC_MIN = 0.001
 _SPLIT_START_USEC = 1000
 #: The name of the stream that takes the time until the other side is done.
 _REST = "delay_stream"
+
+
+class CaptureTimeWarning(ProfileWarning):
+    """Packets of a capture leave at other times than were recorded, since those go back."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,7 @@ class PcapOptions:
 
 def load_pcap(path: Path, options: PcapOptions) -> list[STLStream]:
     """All packets of a capture as one chain. Raises ``STLProfileError``."""
-    found = _frames(path)
+    found = _frames(path, options)
     return _chain(path, _packets(path, found, options), _gaps(found, options), options)
 
 
@@ -65,7 +79,7 @@ def load_pcap_split(path: Path, options: PcapOptions) -> tuple[list[STLStream], 
 
     Both take the same time, so that they stay together over many rounds. Raises ``STLProfileError``.
     """
-    found = _frames(path)
+    found = _frames(path, options)
     packets, gaps = _packets(path, found, options), _gaps(found, options)
     start = gaps[0] or _SPLIT_START_USEC
     times, now = [], start
@@ -86,8 +100,8 @@ def load_pcap_split(path: Path, options: PcapOptions) -> tuple[list[STLStream], 
     return sides[0], sides[1]
 
 
-def _frames(path: Path) -> list[Frame]:
-    """What was recorded. Raises ``STLProfileError``."""
+def _frames(path: Path, options: PcapOptions) -> list[Frame]:
+    """What was recorded. Raises ``STLProfileError``, also where packets lack bytes and nobody mends them."""
     found: list[Frame] = []
     try:
         for frame in frames(path):
@@ -97,12 +111,17 @@ def _frames(path: Path) -> list[Frame]:
                     f"cut it, or have the server read it with push_remote()"
                 )
             found.append(frame)
+        if options.packet_hook is None:
+            check_whole(path, found)
     except STLProfileError:
         raise
     except STLError as error:
         raise STLProfileError(str(error)) from error
     if not found:
         raise STLProfileError(str(no_frames(path)))
+    early = early_packets(frame.time_ns for frame in found)
+    if early and options.ipg_usec is None:
+        warnings.warn(told_early(path, early), CaptureTimeWarning, stacklevel=2)
     return found
 
 
@@ -128,15 +147,15 @@ def _packet(path: Path, number: int, data: bytes, options: PcapOptions) -> bytes
 
 
 def _gaps(found: Sequence[Frame], options: PcapOptions) -> list[float]:
-    """Microseconds before each packet. One that seems earlier than the one before follows at once.
+    """Microseconds before each packet. One that seems earlier than one in front follows at once.
 
     A gap that is not computed has the type in which it was given, as TRex's client sends it.
     """
     least = options.min_ipg_usec or 0
     if options.ipg_usec is not None:
         return [max(options.ipg_usec / options.speedup, least)] * len(found)
-    times = [frame.time_ns for frame in found]
-    recorded = [max(0, later - earlier) / 1000 for earlier, later in itertools.pairwise(times)]
+    times = send_times(frame.time_ns for frame in found)
+    recorded = [(later - earlier) / 1000 for earlier, later in itertools.pairwise(times)]
     return [least, *(float(max(gap / options.speedup, least)) for gap in recorded)]
 
 
@@ -156,6 +175,7 @@ def _chain(
                     mode=STLTXSingleBurst(total_pkts=1, percentage=100),
                     self_start=number == 1,
                     isg=gap,
+                    scale_isg=True,
                     next=1 if ends else _REST if number == last else number + 1,
                     action_count=options.loop_count if ends else 0,
                     **_macs(options),
@@ -175,6 +195,7 @@ def _rest(rest_usec: float, options: PcapOptions) -> STLStream:
         mode=STLTXSingleBurst(total_pkts=1, percentage=100),
         self_start=False,
         isg=rest_usec,
+        scale_isg=True,
         next=1,
         action_count=options.loop_count,
         dummy_stream=True,

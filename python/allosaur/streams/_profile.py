@@ -14,7 +14,7 @@ from ._modes import STLTXCont
 from ._multiplier import parse_duration, parse_multiplier
 from ._stream import STLStream, link
 
-_CAPTURES = (".pcap", ".pcapng", ".erf", ".cap")
+CAPTURES = (".pcap", ".pcapng", ".erf", ".cap")
 _ALL_CORES = (1 << 64) - 1
 
 
@@ -96,7 +96,7 @@ class STLProfile:
             return STLProfile.load_json(path)
         if path.suffix in (".yaml", ".yml"):
             return STLProfile.load_yaml(path)
-        if path.suffix in _CAPTURES:
+        if path.suffix in CAPTURES:
             return _from_capture(path, direction, tunables)
         raise STLProfileError(
             f"profile {path}: files ending in '{path.suffix}' are not known, give .py, .json, .yaml or .pcap"

@@ -54,7 +54,9 @@ class STLFlowLatencyStats(STLFlowStats):
 class STLStream:
     """One stream of a profile.
 
-    ``isg`` is the delay before the first packet in microseconds. ``next`` is the name of the
+    ``isg`` is the delay before the first packet in microseconds; the multiplier leaves it as it is, unless
+    ``scale_isg``: then it grows shorter as gaps between packets do, and a chain of such streams has its
+    average rate, as those of a capture. ``next`` is the name of the
     stream that starts after this one's last packet; ``action_count`` limits how often a loop of
     streams goes round (0 is forever). ``self_start=False`` waits for another stream's ``next``.
     ``random_seed`` makes the field engine's random values the same in every run.
@@ -82,6 +84,7 @@ class STLStream:
         dummy_stream: bool = False,
         start_paused: bool = False,
         core_id: int = -1,
+        scale_isg: bool = False,
     ) -> None:
         mode = STLTXCont(pps=1) if mode is None else mode
         _check_types(name, packet, mode, flow_stats, next)
@@ -90,6 +93,7 @@ class STLStream:
             ("enabled", enabled),
             ("self_start", self_start),
             ("start_paused", start_paused),
+            ("scale_isg", scale_isg),
         ):
             if not isinstance(value, bool):
                 raise STLTypeError(field, type(value), bool)
@@ -117,6 +121,9 @@ class STLStream:
             "isg": isg,
             "core_id": core_id,
         }
+        if scale_isg:
+            # Only our own server has it; for one of TRex's, streams look as they did.
+            self._fields["scale_isg"] = True
         if random_seed:
             self._fields["random_seed"] = _number(label, "random_seed", random_seed)
 
@@ -158,6 +165,7 @@ class STLStream:
             dummy_stream=bool(flags & _FLAG_DUMMY),
             start_paused=fields.get("start_paused", False),
             core_id=fields.get("core_id", -1),
+            scale_isg=fields.get("scale_isg", False),
         )
 
     def clone(self) -> STLStream:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ._profile_warning import ProfileWarning
 
-class UnreadTunableWarning(UserWarning):
+
+class UnreadTunableWarning(ProfileWarning):
     """A tunable was given that the profile never reads."""
 
 

@@ -157,7 +157,8 @@ pub const COMMANDS: &[Command] = &[Command {
             "With `is_dual`: what `acquire` answered for the peer.",
         ),
     ],
-    reply: "`{}`, before the first packet leaves. Events 0 and 4 (or 1, when stopped) of the port \
+    reply: "`{}`, before the first packet leaves; with `early_packets`, how many packets of the file were \
+            recorded before one in front of them, where there are some: they leave with it. Events 0 and 4 (or 1, when stopped) of the port \
             follow, and with `is_dual` those of its peer.",
     errors: &[
         "no such port",

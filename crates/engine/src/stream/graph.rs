@@ -1,7 +1,8 @@
 //! The rate of a profile over time, and its maximum, which the multiplier is measured by.
 //!
 //! Each stream adds its rate from its first packet to its last. A chain is followed until it
-//! comes back to a stream that it has been through: later rounds repeat the first.
+//! comes back to a stream that it has been through: later rounds repeat the first. A chain of streams
+//! whose delays the multiplier scales, as those of a capture, has one rate: its average.
 
 use super::spec::{Shape, StreamId};
 use crate::time::{FCS_BYTES, LAYER1_OVERHEAD_BYTES, Nanos, SECOND};
@@ -47,6 +48,8 @@ pub(super) struct Load {
     pub(super) id: StreamId,
     pub(super) self_start: bool,
     pub(super) start_delay: Nanos,
+    /// The factor scales the delay.
+    pub(super) scales_delay: bool,
     pub(super) shape: Shape,
     pub(super) next: Option<usize>,
     /// Zero for a dummy stream.
@@ -59,20 +62,52 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn rates(&self) -> ProfileRates {
+        if self.scales_delay && self.rate_pps > 0.0 {
+            if let Some(average) = average([self].into_iter()) {
+                return average;
+            }
+        }
+        self.rates_of(self.rate_pps)
+    }
+
+    fn rates_of(&self, pps: f64) -> ProfileRates {
         let l2_bits = (self.frame_bytes + FCS_BYTES as f64) * 8.0;
         let l1_bits = l2_bits + LAYER1_OVERHEAD_BYTES as f64 * 8.0;
         ProfileRates {
-            pps_max: self.rate_pps,
-            bps_l2_max: self.rate_pps * l2_bits,
-            bps_l1_max: self.rate_pps * l1_bits,
+            pps_max: pps,
+            bps_l2_max: pps * l2_bits,
+            bps_l1_max: pps * l1_bits,
         }
+    }
+
+    /// Packets from the first to the last of the stream; `None` without end.
+    fn packets(&self) -> Option<u64> {
+        let Shape {
+            packets_per_burst,
+            bursts,
+            ..
+        } = self.shape;
+        (packets_per_burst != u64::MAX).then(|| packets_per_burst.saturating_mul(bursts))
+    }
+
+    /// How long it takes from when it is entered to its last packet, in seconds; `None` without end.
+    fn seconds(&self) -> Option<f64> {
+        self.packets()?;
+        let Shape {
+            packets_per_burst,
+            bursts,
+            burst_gap,
+        } = self.shape;
+        let gaps = self.start_delay as f64 + (bursts - 1) as f64 * burst_gap as f64;
+        let bursts_s = bursts as f64 * (packets_per_burst - 1) as f64 / self.pace_pps;
+        Some(gaps / SECOND as f64 + bursts_s)
     }
 }
 
 /// The maximum over time of the sum of those streams that are `meant`.
 pub(super) fn rates(loads: &[Load], meant: impl Fn(usize) -> bool) -> ProfileRates {
     let (spans, _) = spans(loads);
-    let sends = |span: &Span| loads[span.load].rate_pps > 0.0 && meant(span.load);
+    let sends = |span: &Span| span.rates.pps_max > 0.0 && meant(span.load);
     let only_short = spans.iter().filter(|span| sends(span)).all(|s| s.short);
     let counts = |span: &Span| sends(span) && (only_short || !span.short);
     highest(&events(loads, &spans, counts))
@@ -85,14 +120,14 @@ pub(super) fn graph(loads: &[Load]) -> RateGraph {
     let last = ends.try_fold(0, |last: Nanos, until| Some(last.max(until?)));
     RateGraph {
         duration: last.filter(|_| !endless),
-        events: events(loads, &spans, |span| loads[span.load].rate_pps > 0.0),
+        events: events(loads, &spans, |span| span.rates.pps_max > 0.0),
     }
 }
 
 fn events(loads: &[Load], spans: &[Span], counts: impl Fn(&Span) -> bool) -> Vec<RateEvent> {
     let mut events: Vec<RateEvent> = Vec::with_capacity(2 * spans.len());
     for span in spans.iter().filter(|span| counts(span)) {
-        let (stream, rates) = (loads[span.load].id, loads[span.load].rates());
+        let (stream, rates) = (loads[span.load].id, span.rates);
         let event = |at, change| RateEvent { at, stream, change };
         events.push(event(span.from, rates));
         if let Some(until) = span.until {
@@ -129,6 +164,7 @@ struct Span {
     from: Nanos,
     until: Option<Nanos>,
     short: bool,
+    rates: ProfileRates,
 }
 
 /// All spans of streams that send or take time, and whether a chain comes back to itself.
@@ -136,10 +172,11 @@ fn spans(loads: &[Load]) -> (Vec<Span>, bool) {
     let (mut spans, mut endless) = (Vec::new(), false);
     let mut seen_in = vec![usize::MAX; loads.len()];
     for start in (0..loads.len()).filter(|&i| loads[i].self_start) {
-        let mut at = Some((start, 0));
+        let (first, mut at) = (spans.len(), Some((start, 0)));
+        let mut comes_back = false;
         while let Some((i, entered)) = at {
             if seen_in[i] == start {
-                endless = true;
+                comes_back = true;
                 break;
             }
             seen_in[i] = start;
@@ -147,12 +184,50 @@ fn spans(loads: &[Load]) -> (Vec<Span>, bool) {
             at = loads[i].next.zip(span.until);
             spans.push(span);
         }
+        endless |= comes_back;
+        if let Some(whole) = averaged(loads, &spans[first..], comes_back) {
+            spans.truncate(first);
+            spans.push(whole);
+        }
     }
     (spans, endless)
 }
 
+/// The spans of a chain as one of its average rate, if the delays of all its streams are scaled.
+fn averaged(loads: &[Load], chain: &[Span], comes_back: bool) -> Option<Span> {
+    let streams = || chain.iter().map(|span| &loads[span.load]);
+    let rates = average(streams()).filter(|_| streams().all(|stream| stream.scales_delay))?;
+    let (first, last) = (chain.first()?, chain.last()?);
+    Some(Span {
+        load: first.load,
+        from: 0,
+        until: last.until.filter(|_| !comes_back),
+        short: false,
+        rates,
+    })
+}
+
+/// The average rate of streams that follow each other; `None` where there is none.
+fn average<'a>(streams: impl Iterator<Item = &'a Load>) -> Option<ProfileRates> {
+    let (mut sum, mut seconds) = (ProfileRates::default(), 0.0);
+    for stream in streams {
+        seconds += stream.seconds()?;
+        if stream.rate_pps > 0.0 {
+            let packets = stream.rates_of(stream.packets()? as f64);
+            sum.pps_max += packets.pps_max;
+            sum.bps_l2_max += packets.bps_l2_max;
+            sum.bps_l1_max += packets.bps_l1_max;
+        }
+    }
+    (seconds > 0.0).then(|| ProfileRates {
+        pps_max: sum.pps_max / seconds,
+        bps_l2_max: sum.bps_l2_max / seconds,
+        bps_l1_max: sum.bps_l1_max / seconds,
+    })
+}
+
 fn span(load: usize, stream: &Load, entered: Nanos) -> Span {
-    let from = entered.saturating_add(stream.start_delay);
+    let (from, rates) = (entered.saturating_add(stream.start_delay), stream.rates());
     let lasts = |packets: u64| (packets as f64 * SECOND as f64 / stream.pace_pps) as Nanos;
     let Shape {
         packets_per_burst,
@@ -160,12 +235,12 @@ fn span(load: usize, stream: &Load, entered: Nanos) -> Span {
         burst_gap,
     } = stream.shape;
     if packets_per_burst == u64::MAX {
-        let (until, short) = (None, false);
         return Span {
             load,
             from,
-            until,
-            short,
+            until: None,
+            short: false,
+            rates,
         };
     }
     let burst = lasts(packets_per_burst).saturating_add(burst_gap);
@@ -175,5 +250,6 @@ fn span(load: usize, stream: &Load, entered: Nanos) -> Span {
         from,
         until: Some(from.saturating_add(length)),
         short: packets_per_burst < SHORT_BURST_PACKETS,
+        rates,
     }
 }

@@ -16,13 +16,13 @@ use std::num::NonZeroU32;
 use allosaur_packet::file::erf::ErfReader;
 use allosaur_packet::file::pcap::PcapReader;
 use allosaur_packet::file::pcapng::PcapngReader;
-use allosaur_packet::file::{CaptureError, LinkType};
+use allosaur_packet::file::{CaptureError, LinkType, Record};
 use allosaur_packet::frame::{self, Network};
 use thiserror::Error;
 
 use super::replay::{Macs, Replay};
 use super::spec::{GAP_MAX, PACKET_BYTES_MAX, PACKET_BYTES_MIN};
-use crate::time::{Due, Gap, Nanos};
+use crate::time::{Due, Gap, Nanos, SECOND};
 
 /// When the frames of a capture leave.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +67,24 @@ pub enum RecordingError {
         /// Its bytes.
         bytes: usize,
     },
+    /// Packets that lack bytes: their headers would tell of more than is sent.
+    #[error(
+        "it was cut while it was recorded: of {of} packets {packets} lack bytes, packet {packet} has \
+         {bytes} of {wire_bytes}: capture whole packets (tcpdump -s 0), or fill them up (tcprewrite \
+         --fixlen=pad)"
+    )]
+    Cut {
+        /// So many lack some.
+        packets: usize,
+        /// Of so many.
+        of: usize,
+        /// The one that lacks most.
+        packet: usize,
+        /// Its bytes.
+        bytes: usize,
+        /// Those that it had.
+        wire_bytes: usize,
+    },
     /// Times beyond all use.
     #[error(
         "packet {packet} would leave more than a year after the first: raise 'speedup', or give \
@@ -90,8 +108,12 @@ pub enum RecordingError {
     OneWay,
 }
 
+/// Packets that several interfaces recorded are out of order by less.
+const SET_BACK_NS: u64 = SECOND;
+
 /// What one port sends of a capture.
 pub fn one_way(bytes: &[u8], pace: &Pace, macs: Macs) -> Result<Replay, RecordingError> {
+    check_whole(bytes)?;
     let mut replay = Replay::with_capacity(bytes.len());
     let mut timeline = Timeline::new(pace);
     for (i, packet) in Packets::new(bytes)?.enumerate() {
@@ -99,6 +121,7 @@ pub fn one_way(bytes: &[u8], pace: &Pace, macs: Macs) -> Result<Replay, Recordin
         replay.push(timeline.next(i, packet.time_ns)?, packet.data, macs);
     }
     replay.repeat(timeline.period()?, pace.rounds);
+    replay.early_packets = timeline.early_packets;
     Ok(replay)
 }
 
@@ -110,6 +133,7 @@ pub fn both_ways(
     macs: [Macs; 2],
 ) -> Result<[Replay; 2], RecordingError> {
     let sides = sides(bytes)?;
+    check_whole(bytes)?;
     let [mut first, mut second] = [0, 0].map(Replay::with_capacity);
     let mut timeline = Timeline::new(pace);
     for (i, (packet, side)) in Packets::new(bytes)?.zip(sides).enumerate() {
@@ -123,6 +147,7 @@ pub fn both_ways(
     let period = timeline.period()?;
     for replay in [&mut first, &mut second] {
         replay.repeat(period, pace.rounds);
+        replay.early_packets = timeline.early_packets;
     }
     Ok([first, second])
 }
@@ -131,8 +156,25 @@ pub fn both_ways(
 struct Packet<'a> {
     time_ns: u64,
     data: &'a [u8],
+    wire_bytes: usize,
     link_type: LinkType,
     interface: usize,
+}
+
+impl<'a> Packet<'a> {
+    fn new(record: &Record<'a>, link_type: LinkType, interface: usize) -> Packet<'a> {
+        Packet {
+            time_ns: record.time_ns,
+            data: record.data,
+            wire_bytes: record.original_len as usize,
+            link_type,
+            interface,
+        }
+    }
+
+    fn lacks_bytes(&self) -> usize {
+        self.wire_bytes.saturating_sub(self.data.len())
+    }
 }
 
 enum Packets<'a> {
@@ -161,32 +203,20 @@ impl<'a> Iterator for Packets<'a> {
         match self {
             Packets::Pcap(reader) => {
                 let link_type = reader.link_type();
-                reader.next().map(|record| {
-                    record.map(|record| Packet {
-                        time_ns: record.time_ns,
-                        data: record.data,
-                        link_type,
-                        interface: 0,
-                    })
-                })
+                reader
+                    .next()
+                    .map(|record| record.map(|record| Packet::new(&record, link_type, 0)))
             }
             Packets::Erf(reader) => {
                 let link_type = reader.link_type();
                 reader.next().map(|packet| {
-                    packet.map(|packet| Packet {
-                        time_ns: packet.record.time_ns,
-                        data: packet.record.data,
-                        link_type,
-                        interface: packet.interface,
-                    })
+                    packet.map(|packet| Packet::new(&packet.record, link_type, packet.interface))
                 })
             }
             Packets::Pcapng(reader) => reader.next().map(|packet| {
-                packet.map(|packet| Packet {
-                    time_ns: packet.record.time_ns,
-                    data: packet.record.data,
-                    link_type: packet.interface.link_type,
-                    interface: packet.interface.number,
+                packet.map(|packet| {
+                    let interface = packet.interface;
+                    Packet::new(&packet.record, interface.link_type, interface.number)
                 })
             }),
         }
@@ -206,27 +236,78 @@ fn checked(packet: usize, read: Packet<'_>) -> Result<Packet<'_>, RecordingError
     Ok(read)
 }
 
+/// All packets must be as long as they were on the wire.
+fn check_whole(bytes: &[u8]) -> Result<(), RecordingError> {
+    let (mut packets, mut of, mut worst) = (0, 0, None);
+    // A packet that cannot be read is told where packets are taken.
+    for (i, packet) in Packets::new(bytes)?.map_while(Result::ok).enumerate() {
+        of += 1;
+        let lacks = packet.lacks_bytes();
+        if lacks > 0 {
+            packets += 1;
+            let seen = worst.get_or_insert((lacks, i, packet.data.len()));
+            if lacks > seen.0 {
+                *seen = (lacks, i, packet.data.len());
+            }
+        }
+    }
+    let Some((lacks, packet, bytes)) = worst else {
+        return Ok(());
+    };
+    Err(RecordingError::Cut {
+        packets,
+        of,
+        packet,
+        bytes,
+        wire_bytes: bytes + lacks,
+    })
+}
+
 /// Gives each packet its time in a round.
 struct Timeline<'a> {
     pace: &'a Pace,
-    /// Of the last packet: when it leaves, and when it was recorded.
+    /// Of the last packet: when it leaves, and the latest time that was recorded until then, as a
+    /// clock shows it that was not set.
     last: Option<(Due, u64)>,
+    /// What was added to the recorded times since a clock was set back.
+    shift_ns: u64,
+    /// The latest time that was recorded.
+    latest_ns: u64,
+    /// Packets that were recorded before one in front of them.
+    early_packets: usize,
 }
 
 impl<'a> Timeline<'a> {
     fn new(pace: &'a Pace) -> Timeline<'a> {
-        Timeline { pace, last: None }
+        Timeline {
+            pace,
+            last: None,
+            shift_ns: 0,
+            latest_ns: 0,
+            early_packets: 0,
+        }
     }
 
-    /// A clock that was set back while recording makes no gap.
-    fn next(&mut self, packet: usize, time_ns: u64) -> Result<Nanos, RecordingError> {
-        let due = match self.last {
-            None => Due::default(),
-            Some((due, before_ns)) => due.after(self.gap(time_ns.saturating_sub(before_ns))),
+    /// A packet whose time is before that of one in front leaves with the one in front, and the times
+    /// behind it hold; of a clock that was set back, only the gaps hold from then on.
+    fn next(&mut self, packet: usize, recorded_ns: u64) -> Result<Nanos, RecordingError> {
+        let (due, time_ns) = match self.last {
+            None => (Due::default(), recorded_ns),
+            Some((due, before_ns)) => {
+                let mut time_ns = recorded_ns.wrapping_add(self.shift_ns);
+                if time_ns < before_ns.saturating_sub(SET_BACK_NS) {
+                    self.shift_ns = before_ns.wrapping_sub(recorded_ns);
+                    time_ns = before_ns;
+                }
+                self.early_packets += usize::from(recorded_ns < self.latest_ns);
+                let time_ns = time_ns.max(before_ns);
+                (due.after(self.gap(time_ns - before_ns)), time_ns)
+            }
         };
         if due.at > GAP_MAX {
             return Err(RecordingError::TooLong { packet });
         }
+        self.latest_ns = self.latest_ns.max(recorded_ns);
         self.last = Some((due, time_ns));
         Ok(due.at)
     }

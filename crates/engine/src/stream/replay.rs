@@ -23,6 +23,8 @@ pub struct Replay {
     round_at: Due,
     /// Always one of `frames`, unless there are none.
     next: usize,
+    /// Packets of the whole capture that were recorded before one in front of them: they leave with it.
+    pub early_packets: usize,
 }
 
 /// One frame, ready to leave.
@@ -53,6 +55,7 @@ impl Replay {
             rounds_left: 0,
             round_at: Due::default(),
             next: 0,
+            early_packets: 0,
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     /// No factor changes the rate.
     pub(crate) fixed_rate: bool,
     pub(crate) start_delay: Nanos,
+    /// A factor makes the delay shorter, too.
+    pub(crate) scales_delay: bool,
     pub(crate) next: Option<u32>,
     pub(crate) action_count: u32,
     pub(crate) self_start: bool,
@@ -79,6 +81,8 @@ pub(crate) struct StreamRun {
     pub(crate) gap: Gap,
     /// Between two packets of the whole stream.
     spacing: Gap,
+    /// Before the first packet.
+    start_delay: Gap,
     started_at: Nanos,
     /// The first packet of the current burst, on whichever core, at the time first planned.
     first: Due,
@@ -97,6 +101,15 @@ impl Plan {
     fn spacing(&self, factor: f64) -> Gap {
         let factor = if self.fixed_rate { 1.0 } else { factor };
         Gap::from_pps((self.rate_pps * factor).min(RATE_PPS_MAX))
+    }
+
+    /// The delay before the first packet at `factor` times the rate. A loop always takes time.
+    fn start_delay(&self, factor: f64) -> Gap {
+        let delay = Gap::whole(self.start_delay);
+        if !self.scales_delay || factor == 1.0 {
+            return delay;
+        }
+        delay.scaled(1.0 / factor).max(delay.min(Gap::whole(1)))
     }
 }
 
@@ -117,6 +130,7 @@ impl StreamRun {
             next: Due::default(),
             gap: spacing.times(plan.cores),
             spacing,
+            start_delay: plan.start_delay(factor),
             started_at: 0,
             first: Due::default(),
             left: 0,
@@ -151,7 +165,7 @@ impl StreamRun {
         self.frozen_at = None;
         self.started_at = at.at;
         self.bursts_left = self.plan.shape.bursts;
-        self.begin_burst(at.later(self.plan.start_delay));
+        self.begin_burst(at.after(self.start_delay));
     }
 
     fn begin_burst(&mut self, first: Due) {
@@ -256,15 +270,33 @@ impl StreamRun {
     /// Sends at `factor` times the stream's rate from `at` on. All that is due before must be
     /// done with.
     pub(crate) fn set_factor(&mut self, factor: f64, at: Nanos) {
-        let spacing = self.plan.spacing(factor);
-        if spacing == self.spacing {
+        let (spacing, start_delay) = (self.plan.spacing(factor), self.plan.start_delay(factor));
+        if (spacing, start_delay) == (self.spacing, self.start_delay) {
             return;
         }
         if self.active {
-            self.respace(spacing, self.frozen_at.unwrap_or(at));
+            let at = self.frozen_at.unwrap_or(at);
+            self.rescale_delay(start_delay, at);
+            self.respace(spacing, at);
         }
+        self.start_delay = start_delay;
         self.spacing = spacing;
         self.gap = spacing.times(self.plan.cores);
+    }
+
+    /// Moves a first burst that is still to come: the part of its delay that is over at `at` is over
+    /// in the new delay, too.
+    fn rescale_delay(&mut self, start_delay: Gap, at: Nanos) {
+        let (at, is_first) = (Due::at(at), self.bursts_left + 1 == self.plan.shape.bursts);
+        if self.first <= at || !is_first || start_delay == self.start_delay {
+            return;
+        }
+        let left = start_delay.scaled(self.start_delay.share(self.first.since(at)));
+        let (old, new) = (self.first, at.after(left));
+        let move_it = |due: Due| new.after(due.since(old));
+        self.next = move_it(self.next);
+        self.burst_end = move_it(self.burst_end);
+        self.first = new;
     }
 
     /// Moves what is to come: the part of a gap that is over at `at` is over in the new spacing

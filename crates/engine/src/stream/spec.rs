@@ -40,6 +40,9 @@ pub struct StreamSpec {
     pub action_count: u32,
     /// Delay before the first packet, each time that the stream starts ("inter-stream gap").
     pub start_delay: Nanos,
+    /// The multiplier makes that delay shorter as it makes gaps between packets: so it is in a
+    /// chain of single packets, whose delays are all the rate that it has.
+    pub scales_delay: bool,
     /// How many packets, in which groups.
     pub mode: Mode,
     /// How fast, before the multiplier.

@@ -36,6 +36,7 @@ pub(crate) fn stream(id: StreamId) -> StreamSpec {
         next: None,
         action_count: 0,
         start_delay: 0,
+        scales_delay: false,
         mode: Mode::Continuous,
         rate: Rate::PacketsPerSecond(1000.0),
         packet,

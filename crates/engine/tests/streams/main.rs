@@ -9,3 +9,4 @@ mod honesty;
 mod rates;
 mod replays;
 mod reuse;
+mod scaled_delays;

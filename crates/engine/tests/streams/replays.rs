@@ -103,6 +103,48 @@ fn times_of(pace: Pace) -> Vec<Nanos> {
 }
 
 #[test]
+fn times_that_go_back_stretch_nothing() {
+    let sent = |times: &[Nanos]| {
+        let packets = (0..).zip(times);
+        let packets = packets.map(|(number, at)| (*at, packet(A, B, number)));
+        let file = pcap_of(&packets.collect::<Vec<_>>());
+        let replay = one_way(&file, &AS_IT_WAS, Macs::default()).expect("the capture is right");
+        let early = replay.early_packets;
+        let mut bench = Bench::new();
+        start(&mut bench, replay, None);
+        bench.run_until(100 * SECOND);
+        let sent = bench.tx_queues.take();
+        (sent.iter().map(|p| p.at - 1_000).collect::<Vec<_>>(), early)
+    };
+    // Out of order: the times behind hold.
+    let ms = |times: &[Nanos]| times.iter().map(|ms| ms * MILLISECOND).collect::<Vec<_>>();
+    let mixed = sent(&ms(&[0, 5, 3, 4, 9, 8, 10]));
+    assert_eq!(mixed, (ms(&[0, 5, 5, 5, 9, 9, 10]), 3));
+    // A clock that was set back, twice: the gaps behind hold.
+    let set = sent(&ms(&[9_000, 9_001, 500, 502, 100_000, 7, 10]));
+    assert_eq!(set, (ms(&[0, 1, 1, 3, 99_501, 99_501, 99_504]), 4));
+}
+
+#[test]
+fn a_capture_that_was_cut_is_refused() {
+    let mut writer = PcapWriter::with_link(Resolution::Nanoseconds, LinkType::ETHERNET, 40);
+    for number in 0..3 {
+        let whole = packet(A, B, number);
+        writer.write_frame(0, &whole[..40]).expect("a small time");
+        writer.write_frame(0, &whole).expect("a small time");
+    }
+    let file = writer.into_bytes();
+    let words = "of 6 packets 3 lack bytes, packet 1 has 40 of 70: capture whole packets";
+    let refused = one_way(&file, &AS_IT_WAS, Macs::default()).map(drop);
+    assert!(
+        matches!(&refused, Err(error) if error.to_string().contains(words)),
+        "{refused:?}"
+    );
+    let both = both_ways(&file, &AS_IT_WAS, [Macs::default(); 2]).map(drop);
+    assert!(both.is_err(), "{both:?}");
+}
+
+#[test]
 fn the_recorded_times_are_kept_whatever_else() {
     let sent = sent_of(replay(AS_IT_WAS), None);
     assert_eq!(

@@ -77,6 +77,7 @@ fn stream(
         next: None,
         action_count: 0,
         start_delay: 0,
+        scales_delay: false,
         mode: Mode::Continuous,
         rate: Rate::PacketsPerSecond(rate_pps),
         packet: tcp_frame(frame_bytes),

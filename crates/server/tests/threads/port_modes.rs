@@ -266,6 +266,7 @@ fn stream(packets: u64) -> StreamSpec {
         next: None,
         action_count: 0,
         start_delay: 0,
+        scales_delay: false,
         mode: Mode::SingleBurst { packets },
         rate: Rate::PacketsPerSecond(20_000.0),
         packet: datagram(),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways, _result
+from allosaur.cli import _gateways, _profile, _result
 from allosaur.cli._access import check_ports, remote_client, take
 from allosaur.cli._cut_short import exit_code
 from allosaur.cli._errors import bad_input, explained
@@ -40,7 +41,9 @@ def run(options: argparse.Namespace) -> int:
         begin = functools.partial(_begin, client, options)
         with progress(Path(options.file).name) as shown:
             grouping = Grouping.none(plan.ports, "a capture is sent as it was recorded")
-            outcome = drive(client, plan, interrupt, shown.show, begin, grouping)
+            with _profile.noted_warnings() as noted:
+                outcome = drive(client, plan, interrupt, shown.show, begin, grouping)
+            outcome = replace(outcome, profile_warnings=noted)
         if not options.remote and not outcome.cut_short:
             with explained("cannot clear the ports"):
                 client.remove_all_streams(ports=list(plan.ports))

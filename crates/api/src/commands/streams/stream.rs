@@ -21,6 +21,8 @@ pub struct Stream<'a> {
     pub random_seed: u32,
     /// Delay before the first packet, in microseconds.
     pub isg_us: f64,
+    /// The multiplier makes that delay shorter, too.
+    pub scales_isg: bool,
     /// The stream that starts when this one ends; −1 for none.
     pub next_stream_id: i64,
     /// The only data thread that sends it; −1 for all.
@@ -296,6 +298,7 @@ impl<'a> Stream<'a> {
                 .unwrap_or(0),
             random_seed: fields.optional("random_seed", Fields::uint32)?.unwrap_or(0),
             isg_us: fields.double("isg")?,
+            scales_isg: fields.optional("scale_isg", Fields::boolean)? == Some(true),
             next_stream_id: fields.int("next_stream_id")?,
             core_id: fields.optional("core_id", Fields::int)?.unwrap_or(-1),
             mode: StreamMode::parse(&mode)?,
@@ -558,7 +561,13 @@ pub const FIELDS: &[(&str, &str, &str, &str)] = &[
         "isg",
         "double",
         "",
-        "Delay before the first packet, in microseconds. The multiplier does not change it.",
+        "Delay before the first packet, in microseconds. The multiplier changes it with `scale_isg` only.",
+    ),
+    (
+        "scale_isg",
+        "bool",
+        "false",
+        "The multiplier makes `isg` shorter as it makes gaps between packets, and a chain of such streams has its average rate: streams of a capture have it.",
     ),
     (
         "next_stream_id",

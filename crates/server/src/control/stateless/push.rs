@@ -84,6 +84,7 @@ fn pushed_streams(params: &PushPackets<'_>) -> Result<Vec<StreamSpec>, Error> {
             } else {
                 u64::from(params.gap_us) * MICROSECOND
             },
+            scales_delay: false,
             mode: Mode::SingleBurst { packets: 1 },
             rate: Rate::PacketsPerSecond(1.0),
             packet: packet_bytes,

@@ -73,6 +73,7 @@ impl Control {
         }
         let keys = [self.next_key(), self.next_key()];
         let peer = ports.get(1).map(|peer| (*peer, keys[1]));
+        let early_packets = replays.first().map_or(0, |replay| replay.early_packets);
         for (turn, (&port, replay)) in ports.iter().zip(replays).enumerate() {
             let cores = &self.ports[usize::from(port)].config.cores;
             let playing = Playing {
@@ -85,7 +86,10 @@ impl Control {
             };
             self.play(port, playing, replay, duration, view.now_ns + START_LEAD);
         }
-        Ok(json!({}))
+        Ok(match early_packets {
+            0 => json!({}),
+            early_packets => json!({"early_packets": early_packets}),
+        })
     }
 
     /// The port of the other direction, if there is to be one.

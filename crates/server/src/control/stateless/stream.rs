@@ -50,6 +50,7 @@ fn spec(id: StreamId, stream: &json::Stream<'_>) -> Result<StreamSpec, Problem> 
         next: next(stream.next_stream_id)?,
         action_count: stream.action_count,
         start_delay: nanos("isg", stream.isg_us)?,
+        scales_delay: stream.scales_isg,
         mode: mode(stream.mode)?,
         rate: rate(stream.rate)?,
         packet: packet(stream.packet_base64)?,

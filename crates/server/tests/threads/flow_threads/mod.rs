@@ -260,16 +260,16 @@ fn datagram() -> Vec<u8> {
     frame
 }
 
-#[test]
-fn streams_run_beside_flows_and_are_counted_by_themselves() {
-    let group = Group::flow(5).expect("there is such a group");
-    let stream = StreamSpec {
+/// 500 packets of a group, 10,000 a second.
+fn counted_burst(group: Group) -> StreamSpec {
+    StreamSpec {
         id: 1,
         enabled: true,
         self_start: true,
         next: None,
         action_count: 0,
         start_delay: 0,
+        scales_delay: false,
         mode: Mode::SingleBurst { packets: 500 },
         rate: Rate::PacketsPerSecond(10_000.0),
         packet: datagram(),
@@ -285,7 +285,12 @@ fn streams_run_beside_flows_and_are_counted_by_themselves() {
             run: 0,
         }),
         program: Vec::new(),
-    };
+    }
+}
+
+#[test]
+fn streams_run_beside_flows_and_are_counted_by_themselves() {
+    let group = Group::flow(5).expect("there is such a group");
     let facts = StreamPortInfo {
         line_rate_bps: 100e9,
         source_mac: mac(0),
@@ -295,7 +300,7 @@ fn streams_run_beside_flows_and_are_counted_by_themselves() {
         marking: Some(Tagging::Server),
         vxlan: VxlanPorts::STANDARD,
     };
-    let compiled = Profile::compile(&[stream], &facts).expect("the stream is right");
+    let compiled = Profile::compile(&[counted_burst(group)], &facts).expect("the stream is right");
     let mut world = World::new(2, LinkSettings::default());
     world.start(&profile(10_000.0, Some(FLOWS as u32)), None);
     for (core, control) in world.control.iter_mut().enumerate() {
