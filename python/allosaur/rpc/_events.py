@@ -7,6 +7,7 @@ ordinary request. A lost connection is noticed by the socket's monitor.
 
 from __future__ import annotations
 
+import atexit
 import enum
 import threading
 import time
@@ -22,6 +23,7 @@ from ._transport import Signal, Transport
 _EVENTS_KEPT = 10_000
 _SUBSCRIBE_TIMEOUT_S = 5.0
 _SUBSCRIBE_RETRY_S = 0.02
+_EXIT_TIMEOUT_S = 2.0
 
 
 class EventType(enum.IntEnum):
@@ -149,6 +151,8 @@ class EventPump:
         So the server is asked to publish until a frame came. Raises ``STLConnectionError`` when
         none comes.
         """
+        # A script that ends without `disconnect()`: the thread must be gone before ZeroMQ closes its sockets.
+        atexit.register(self._end_with_program)
         self._thread.start()
         deadline = time.monotonic() + _SUBSCRIBE_TIMEOUT_S
         while not self._heard.is_set():
@@ -163,6 +167,7 @@ class EventPump:
 
     def stop(self) -> None:
         """End the thread."""
+        atexit.unregister(self._end_with_program)
         self._subscription.close()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
@@ -174,6 +179,11 @@ class EventPump:
             for event in (answer or {}).get("data") or []:
                 if event.get("name") == "trex-event":
                     self._on_event(int(event.get("type", -1)), event.get("data") or {})
+
+    def _end_with_program(self) -> None:
+        self._subscription.close()
+        # It may wait for a server that does not answer; a program that ends waits only so long for it.
+        self._thread.join(_EXIT_TIMEOUT_S)
 
     def _run(self) -> None:
         while (signal := self._subscription.receive()) is not Signal.CLOSED:
