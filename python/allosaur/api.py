@@ -20,15 +20,28 @@ _PYTHON_MODULES = (
     *("array", "base64", "binascii", "calendar", "collections", "copy", "functools", "gzip", "hashlib"),
     *("inspect", "io", "json", "logging", "math", "operator", "os", "random", "re", "select", "socket"),
     *("string", "struct", "subprocess", "sys", "tempfile", "threading", "time", "traceback", "types"),
+    *("cProfile", "code", "ctypes", "getopt", "glob", "pstats", "pwd", "yaml"),
 )
+#: And single names of such modules.
+_PYTHON_NAMES = {
+    "OrderedDict": "collections",
+    "choice": "random",
+    "crc32": "zlib",
+    "gcd": "math",
+    "ioctl": "fcntl",
+    "namedtuple": "collections",
+    "sizeof": "ctypes",
+}
 
 
 def _collect() -> dict[str, Any]:
     names = dict(scapy_star())
     names.update({name: importlib.import_module(name) for name in _PYTHON_MODULES})
+    names.update({name: getattr(importlib.import_module(home), name) for name, home in _PYTHON_NAMES.items()})
     for compat in (_text, _tools, _names):
         names.update({name: getattr(compat, name) for name in compat.__all__})
-    names.update({name: _missing.missing(name) for name in _missing_names.STARRED})
+    for name in _missing_names.STARRED:
+        names.setdefault(name, _missing.missing(name))
     names.update({name: getattr(_allosaur, name) for name in _allosaur.__all__ if not name.startswith("_")})
     return names
 
@@ -39,9 +52,7 @@ __all__ = sorted(_found)
 
 
 def __getattr__(name: str) -> Any:
-    """A name that is not in the star: of Scapy, of TRex's client (it says what it lacks), or PyYAML."""
-    if name == "yaml":
-        return importlib.import_module("yaml")
+    """A name that is not in the star: of Scapy, or of TRex's client (it says what it lacks)."""
     if name in _missing_names.NAMES:
         return _missing.missing(name)
     if not name.startswith("_"):

@@ -189,3 +189,21 @@ def test_linked_ports_are_found_by_the_name_of_trex(monkeypatch: pytest.MonkeyPa
     client = STLClient(transport=MockTransport())
     monkeypatch.setattr(client, "map_ports", lambda: {"bi": [(0, 1)]})
     assert stl_map_ports(client) == {"bi": [(0, 1)]}
+
+
+@pytest.mark.parametrize("interface", ["allosaur.api", "trex.stl.api", "trex.astf.api", "trex_stl_lib.api"])
+def test_the_star_has_what_profiles_use_unasked(interface: str) -> None:
+    """Layers, and names of Python, that TRex's client gives to whoever imports all of it."""
+    names: dict[str, Any] = {}
+    exec(f"from {interface} import *", names)
+    exec(
+        "packet = Ether() / IP() / AH() / ESP()\n"
+        "vrrp = VRRP(), VRRPv3(), EAPOL()\n"
+        "load_contrib('mpls')\n"
+        "Point = namedtuple('Point', 'x y')\n"
+        "point = OrderedDict(x=choice([gcd(4, 6), 2]))\n"
+        "found = glob.glob('/'), crc32(b''), yaml.safe_load('1')\n",
+        names,
+    )
+    assert names["point"] == {"x": 2}
+    assert "RC_OK is not in Allosaur yet" in repr(names["RC_OK"])

@@ -66,8 +66,18 @@ _FEATURES: dict[str, str] = {
 
 #: A name, and what it belongs to.
 NAMES = {name: what for what, names in _FEATURES.items() for name in names.split()}
-#: Those that profiles may use; ``from trex.stl.api import *`` gives them, too.
-STARRED = [name for what in (_TAGGED, _NAMESPACES, _BUILDING) for name in _FEATURES[what].split()]
+_ALSO_STARRED = (
+    "ASTFCmdAddStatsBase ASTFCmdJMPBase ASTFCmdSetTickValBase ASTFCmdSetValBase ASTFIPGenDistCache "
+    "ASTFProfileCache ASTFProgramCache ASTFTemplateCache ASTFTopologyManager ArgVerify BufferList DST_IPv4 "
+    "DST_IPv6 DST_MAC FUNC_DICT LRU_cache Logger MAX_VIF_ID Profiler_Context RC RC_ERR RC_OK RC_WARN "
+    "TRexConsoleError TRexConsoleNoAction TRexTextTable TextCodesStripper pcap_reader pretty_exceptions "
+    "print_table_with_header set_window_always_on_top split_port_str"
+)
+#: Those that the star of TRex has; ``from trex.stl.api import *`` gives them, too.
+STARRED = [
+    *(name for what in (_TAGGED, _NAMESPACES, _BUILDING, _OLD) for name in _FEATURES[what].split()),
+    *_ALSO_STARRED.split(),
+]
 #: Those of the high-level traffic API, for the star of its module.
 HLT = _FEATURES[_HLT].split()
 

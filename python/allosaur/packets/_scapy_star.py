@@ -7,6 +7,9 @@ import importlib
 from typing import Any
 
 _MODULES = (
+    *("main", "error", "compat", "themes", "dadict", "asn1.asn1", "asn1.ber", "asn1fields"),
+    *("arch", "arch.common", "arch.linux", "layers.ipsec", "layers.eap", "layers.vrrp", "layers.lltd"),
+    *("layers.mgcp", "layers.ppi", "layers.skinny", "layers.ir", "layers.sixlowpan", "layers.dot15d4"),
     *(
         "config",
         "base_classes",
