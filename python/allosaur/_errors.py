@@ -115,6 +115,10 @@ class STLProfileError(STLError):
     """A profile cannot be loaded; the message has the file and, where known, the line."""
 
 
+class TunableError(STLProfileError):
+    """What was given to a profile is wrong, not the profile itself."""
+
+
 class NotInAllosaurError(STLError):
     """Something of TRex's client that is not built yet, or never will be."""
 

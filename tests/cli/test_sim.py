@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allosaur.cli import _shipped
 from allosaur.cli._errors import CommandError
 from allosaur.cli._pcap import summarize
 
@@ -184,7 +185,6 @@ def test_neither_or_both_sources(allosaur: Any, profile: Callable[..., Path]) ->
 
 
 def test_no_output(allosaur: Any, profile: Callable[..., Path]) -> None:
-    allosaur("sim", profile()).refused("-o")
     allosaur("sim", profile(), "-o", "no/such/folder/out.pcap").refused("no/such/folder", "make it first")
 
 
@@ -306,3 +306,42 @@ def commands_file(folder: Path, pkt_limit: int, rate: float = 1000) -> Path:
         json.dumps({"commands": commands, "pkt_limit": pkt_limit, "dp_cores": 1}), encoding="utf-8"
     )
     return path
+
+
+def test_packets_are_listed_without_a_file(allosaur: Any, tmp_path: Path) -> None:
+    ended = allosaur("sim", "imix", "--limit", 3)
+    assert ended.code == 0
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("0.000000 64 bytes: Ether / IP / UDP")
+    assert [line.split()[1] for line in lines[:3]] == ["64", "594", "1518"]
+    assert lines[3] == ""
+    assert "Wrote" not in ended.out
+    assert list(tmp_path.glob("*.pcap")) == []
+
+
+def test_packets_are_listed_beside_a_file(allosaur: Any, tmp_path: Path) -> None:
+    ended = allosaur("sim", "imix", "--list", "-o", "out.pcap", "--limit", 5, "--json").json()
+    assert len(ended["listed"]) == ended["packets"] == 5
+    assert ended["listed"][0]["length"] == 64
+    assert ended["listed"][0]["summary"].startswith("Ether / IP / UDP")
+    assert (tmp_path / "out.pcap").is_file()
+    assert "listed" not in allosaur("sim", "imix", "-o", "out.pcap", "--limit", 5, "--json").json()
+
+
+def test_packets_of_flows_are_listed(allosaur: Any, tmp_path: Path) -> None:
+    ended = allosaur("sim", "stateful/http", "--list", "--limit", 3)
+    lines = ended.out.splitlines()
+    assert lines[0].endswith("Ether / IP / TCP 16.0.0.1:1024 > 48.0.0.1:http S")
+    assert lines[1].endswith("Ether / IP / TCP 48.0.0.1:http > 16.0.0.1:1024 SA")
+    assert lines[3].endswith("more; --limit lists as many as it says.")
+    assert list(tmp_path.glob("*.pcap")) == []
+    whole = allosaur("sim", "stateful/http", "--list", "-o", "out.pcap", "--json").json()
+    assert len(whole["listed"]) == whole["link"]["to_server"]["frames"] + whole["link"]["to_client"]["frames"]
+    allosaur("sim", "stateful/http", "--limit", 3).refused("--list")
+
+
+def test_packets_of_emulated_clients_are_listed(allosaur: Any, tmp_path: Path) -> None:
+    name = next(path.stem for path in sorted(_shipped.FOLDER.glob("emulation/*.py")) if "dhcp" in path.stem)
+    listed = allosaur("sim", name, "--list", "-d", 1, "--json").json()
+    assert len(listed["listed"]) == min(listed["packets"], 100) > 0
+    assert list(tmp_path.glob("*.pcap")) == []

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.stats": set(),
     "allosaur._not_here": {"allosaur._errors"},
     "allosaur._console_lines": set(),  # finds the console by its name
+    "allosaur._files": set(),
     "allosaur.rpc": {"allosaur._errors"},
     "allosaur.packets": {"allosaur._errors"},
     "allosaur.streams": {"allosaur._errors", "allosaur.packets"},
@@ -51,15 +52,28 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur": set(),
     "allosaur.server": {"allosaur._errors", "allosaur.client", "allosaur.stateful.client"},
     "allosaur.testing": {"allosaur._errors", "allosaur.rpc", "allosaur.client", "allosaur.emulation"},
-    "allosaur.compat": {"allosaur._errors", "allosaur.client", "allosaur.services", "allosaur.stateful"},
+    "allosaur.compat": {
+        *("allosaur._errors", "allosaur._files", "allosaur.client", "allosaur.services"),
+        "allosaur.stateful",
+    },
     "allosaur.api": {"allosaur", "allosaur.packets", "allosaur.compat"},
     "allosaur._from_api": {"allosaur.api", "allosaur.compat"},
     "allosaur.profiles": {"allosaur", "allosaur.api"},
     "allosaur.report": {"allosaur"},
     "allosaur.search": set(),
-    "allosaur.cli": {"allosaur", "allosaur._errors", "allosaur.server", "allosaur.streams"},
+    "allosaur.cli": {
+        *("allosaur", "allosaur._errors", "allosaur._files", "allosaur.server", "allosaur.packets"),
+        "allosaur.streams",
+    },
     "allosaur.cli.streams": {
-        *("allosaur", "allosaur.client", "allosaur.server", "allosaur.report", "allosaur.cli"),
+        *(
+            "allosaur",
+            "allosaur._files",
+            "allosaur.client",
+            "allosaur.server",
+            "allosaur.report",
+            "allosaur.cli",
+        ),
     },
     "allosaur.cli.flows": {
         *("allosaur", "allosaur.server", "allosaur.report", "allosaur.cli", "allosaur.cli.streams"),
@@ -71,16 +85,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.cli.plan": {"allosaur", "allosaur.server", "allosaur.cli", "allosaur.cli.flows"},
     "allosaur.cli.doctor": {"allosaur", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.ndr": {
-        *("allosaur", "allosaur._errors", "allosaur.server", "allosaur.report", "allosaur.search"),
-        *("allosaur.streams", "allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
+        *("allosaur", "allosaur._errors", "allosaur._files", "allosaur.server", "allosaur.report"),
+        *("allosaur.search", "allosaur.streams"),
+        *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.compare": {"allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"},
     "allosaur.cli.top": {"allosaur", "allosaur.cli"},
     "allosaur.cli.metrics": {"allosaur.cli"},
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.console": {
-        *("allosaur", "allosaur._errors", "allosaur.api", "allosaur.compat", "allosaur.emulation"),
-        "allosaur.streams",
+        *("allosaur", "allosaur._errors", "allosaur._files", "allosaur.api", "allosaur.compat"),
+        *("allosaur.emulation", "allosaur.streams"),
         *("allosaur.cli", "allosaur.cli.top", "allosaur.cli.emulation"),
     },
     "allosaur.cli.commands": {
@@ -92,7 +107,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {
-        *("allosaur.cli", "allosaur.cli.flows", "allosaur.cli.console", "allosaur.cli._main"),
+        *("allosaur._files", "allosaur.cli", "allosaur.cli.flows", "allosaur.cli.console"),
+        "allosaur.cli._main",
     },
     "trex": {
         *("allosaur", "allosaur._errors", "allosaur._from_api", "allosaur.api", "allosaur.compat"),

@@ -1,7 +1,5 @@
 """Lets `python -m allosaur.cli` do what `allosaur` does."""
 
-import sys
+from allosaur._launch import launch
 
-from allosaur.cli._main import main
-
-sys.exit(main())
+launch()

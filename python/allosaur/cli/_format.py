@@ -41,6 +41,15 @@ def count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+def beside(value: float, limit: float) -> str:
+    """Return a value with four significant digits, or as many as it takes to be another than its limit."""
+    for digits in range(4, 17):
+        text = f"{value:.{digits}g}"
+        if value == limit or float(text) != limit:
+            return f"{float(text):.15g}"
+    return repr(value)
+
+
 def seconds(value: float) -> str:
     """Return a time of seconds in the unit that fits it: `12.0 s`, `1.50 ms`, `20.0 µs`."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):

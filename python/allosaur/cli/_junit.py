@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from allosaur.cli import _format
+
 _VERDICT = "verdict"
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no place for (section 2.2)."""
@@ -51,7 +53,8 @@ def _found(threshold: Mapping[str, Any]) -> str:
         return f"{threshold['metric']} was not measured"
     where = f" ({threshold['where']})" if threshold["where"] else ""
     limit = f"{threshold['operator']} {threshold['limit']:.10g} {unit}".rstrip()
-    return f"{threshold['metric']} is {f'{value:.10g} {unit}'.rstrip()}{where}, and may not be {limit}"
+    shown = f"{_format.beside(value, threshold['limit'])} {unit}".rstrip()
+    return f"{threshold['metric']} is {shown}{where}, and may not be {limit}"
 
 
 def _case(profile: str, name: str, duration_s: float = 0.0) -> ElementTree.Element:

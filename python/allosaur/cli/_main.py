@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from allosaur.cli import _completion, _output, _output_file, _parser
+from allosaur.cli import _completion, _output, _output_file, _parser, _standard_streams
 from allosaur.cli._command import Command
 from allosaur.cli._errors import (
     EXIT_INTERRUPTED,
@@ -33,20 +33,23 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = C
     """
     if _completion.is_asked():
         _completion.answer(commands)
+    _standard_streams.prepare()
     words = _with_json_files(list(sys.argv[1:] if arguments is None else arguments))
     debug = "--debug" in words or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
     warnings.showwarning = _show_warning
     try:
-        return _execute(words, commands)
+        exit_code = _execute(words, commands)
+        sys.stdout.flush()
+        return exit_code
     except BrokenPipeError:
         # Whoever read our output went away (as `head` does): nothing is left to say to them.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _standard_streams.give_up()
         return EXIT_OK
     except (Exception, KeyboardInterrupt) as error:
-        exit_code, message = _explain(error, debug)
+        exit_code, message = _explain(_standard_streams.named(error), debug)
         if debug:
             traceback.print_exc()
-    print(f"error: {message}", file=sys.stderr)
+    _standard_streams.complain(f"error: {message}")
     _tell_json(words, exit_code, message)
     return exit_code
 
@@ -118,7 +121,11 @@ def _tell_json(words: Sequence[str], exit_code: int, message: str) -> None:
     command = next((word for word in words if not word.startswith("-")), None)
     text = json.dumps({"command": command, "ok": False, "error": message, "exit_code": exit_code})
     if asked[-1] == _output.STDOUT:
-        print(text)
+        try:
+            print(text, flush=True)
+        except OSError as error:
+            _standard_streams.give_up()
+            _standard_streams.complain(f"warning: {_standard_streams.named(error)}")
         return
     try:
         _output_file.write("--json", Path(asked[-1]), text + "\n")

@@ -99,7 +99,7 @@ def rate_pps(text: str) -> float:
 def duration_s(text: str) -> float:
     """Read a duration such as `10`, `500ms`, `2m`, `1h` or `forever`. Returns seconds; -1 is forever."""
     word = text.strip().lower()
-    if word in ("forever", "inf", "-1"):
+    if word in ("forever", "inf"):
         return FOREVER
     match = _DURATION.fullmatch(word)
     if match is None:

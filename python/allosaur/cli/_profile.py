@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _shipped
-from allosaur.cli._errors import bad_input, brief
+from allosaur.cli._errors import CommandError, bad_input, brief
 from allosaur.cli._options import Tunable
 
 if TYPE_CHECKING:
@@ -44,22 +44,30 @@ def noted_warnings() -> Iterator[list[str]]:
         yield noted
 
 
+def wrong(path: Path, error: BaseException) -> CommandError:
+    """Return the error for a profile that cannot be loaded: itself is wrong, or what was given to it."""
+    from allosaur._errors import TunableError
+    from allosaur.streams._profile import CAPTURES
+
+    # It names the profile, and the line where there is one. What is wrong with a tunable or a capture has
+    # its own remedy.
+    if isinstance(error, TunableError) or path.suffix in CAPTURES:
+        return bad_input(brief(error))
+    return bad_input(f"{brief(error)}; correct the profile and run again")
+
+
 def load(path: Path, direction: int, port: int, tunables: Mapping[str, Tunable]) -> STLProfile:
     """Load a profile for one port. Raises :class:`CommandError` with the line that is wrong."""
-    if not path.is_file():
-        raise bad_input(_shipped.missing(path))
+    _shipped.check(path)
     from allosaur import STLError, STLProfile
-    from allosaur.streams._profile import CAPTURES
 
     try:
         # What a profile prints must not mix with our own output, which may be JSON.
         with contextlib.redirect_stdout(sys.stderr):
             profile = STLProfile.load(str(path), direction=direction, port_id=port, **tunables)
             streams = profile.get_streams()
-    except STLError as error:  # it names the profile, and the line where there is one
-        # What is wrong with a capture has its own remedy.
-        remedy = "; correct the profile and run again" if path.suffix not in CAPTURES else ""
-        raise bad_input(f"{brief(error)}{remedy}") from error
+    except STLError as error:
+        raise wrong(path, error) from error
     if not streams:
         raise bad_input(f"profile {path}: it has no streams; its get_streams() must return at least one")
     return profile

@@ -12,12 +12,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from allosaur._files import no_file
+from allosaur.cli._errors import bad_input
 from allosaur.cli._parser import nearest
 
 FOLDER = Path(__file__).resolve().parents[1] / "profiles"
 KINDS = ("stateless", "stateful", "emulation")
 """What profiles are for: streams, flows, emulated clients. Those of all but the first have a folder each."""
 _FOLDERS = KINDS[1:]
+_ENDINGS = (".py", ".json", ".yaml", ".yml", ".pcap", ".pcapng", ".cap", ".erf")
+"""What files of profiles end in."""
 _METHODS = ("get_streams", "get_profile")
 _CONTEXT = ("self", "direction", "port_id", "tunables")
 """Parameters that are no tunables."""
@@ -68,15 +72,34 @@ def located(text: str) -> str:
     return text if found is None else str(found)
 
 
-def missing(path: Path) -> str:
-    """Return what to say of a profile that is not there, or is a folder."""
+def check(path: Path) -> None:
+    """Refuse a profile that is not there, or is no file. Raises :class:`CommandError`."""
+    why = no_file(path)
+    if why is None:
+        return
     if path.is_dir():
-        return f"profile {path}: is a folder, not a profile; give a .py, .json, .yaml or .pcap file"
-    hint = nearest(path.stem, files())
-    return (
-        f"profile {path}: no such file, and no profile of that name comes with allosaur{hint} "
+        raise bad_input(f"profile {path}: is a folder, not a profile; give a .py, .json, .yaml or .pcap file")
+    if path.exists():
+        raise bad_input(f"profile {path}: {why}")
+    raise bad_input(
+        f"profile {path}: {why}, and no profile of that name comes with allosaur{_meant(path)} "
         "(`allosaur profiles` lists them)"
     )
+
+
+def _meant(path: Path) -> str:
+    """Return the profile that was meant, as a question: the file without its ending, or one like it."""
+    beside = [Path(f"{path}{ending}") for ending in _ENDINGS]
+    found = next((one for one in beside if one.is_file()), None)
+    if found is not None:
+        return f"; did you mean {found}?"
+    shipped = nearest(path.stem, files())
+    if shipped or not path.parent.is_dir():
+        return shipped
+    names = {
+        one.name: str(path.with_name(one.name)) for one in path.parent.iterdir() if one.suffix in _ENDINGS
+    }
+    return nearest(path.name, names) or nearest(f"{path.name}.py", names)
 
 
 def described(path: Path) -> Shipped:

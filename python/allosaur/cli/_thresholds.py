@@ -133,8 +133,14 @@ class Checked:
     @property
     def value_text(self) -> str:
         """The value as people read it."""
-        value = self.reading.value
-        return "not measured" if value is None else self.threshold.metric.unit.shown(value)
+        value, limit, unit = self.reading.value, self.threshold.limit, self.threshold.metric.unit
+        if value is None:
+            return "not measured"
+        shown = unit.shown(value)
+        if value != limit and shown == unit.shown(limit):
+            # So near to the limit that the usual digits do not tell the two apart.
+            return f"{_format.beside(value, limit)} {unit.name}".rstrip()
+        return shown
 
     @property
     def limit_text(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import re
-from pathlib import Path
 from typing import Any
+
+from .._files import no_file
 
 __all__ = ["ConsolePlugin", "check_ipv4_addr", "check_mac_addr", "is_valid_file"]
 
@@ -54,8 +55,8 @@ class ConsolePlugin:
 
 def is_valid_file(text: str) -> str:
     """Take the name of a file that is there, as an argument's `type`."""
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"there is no file '{text}'")
+    if why := no_file(text, may_be_pipe=True):
+        raise argparse.ArgumentTypeError(f"'{text}': {why}")
     return text
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._errors import STLError, STLProfileError
+from .._errors import STLError, STLProfileError, TunableError
 from ..packets._offline import offline
 from ._tunable_names import did_you_mean, warn_of_unread
 
@@ -55,8 +55,9 @@ def capture_arguments(path: Path, tunables: dict[str, Any], known: Sequence[str]
     arguments = as_keywords(path, tunables)
     unknown = [name for name in arguments if name not in known]
     if unknown:
-        raise STLProfileError(
-            f"profile {path}: a capture has no tunable '{unknown[0]}', its tunables are: {', '.join(known)}"
+        raise TunableError(
+            f"profile {path}: a capture has no tunable '{unknown[0]}', "
+            f"its tunables are: {', '.join(known)}{did_you_mean(unknown[0], known)}"
         )
     return arguments
 
@@ -131,9 +132,9 @@ def named(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
     return [name for name, parameter in parameters.items() if parameter.kind not in several]
 
 
-def no_tunable(path: Path, name: str, known: Sequence[str]) -> STLProfileError:
+def no_tunable(path: Path, name: str, known: Sequence[str]) -> TunableError:
     """The error for a tunable that a profile does not have."""
-    return STLProfileError(
+    return TunableError(
         f"profile {path} has no tunable '{name}', "
         f"its tunables are: {', '.join(known) or 'none'}{did_you_mean(name, known)}"
     )
@@ -162,7 +163,7 @@ def as_keywords(path: Path, tunables: dict[str, Any]) -> dict[str, Any]:
         if not equals:
             following = next(words, None)
             if following is None or not word.startswith("--"):
-                raise STLProfileError(f"profile {path}: tunable '{word}' has no value, write {name}=VALUE")
+                raise TunableError(f"profile {path}: tunable '{word}' has no value, write {name}=VALUE")
             value = following
         keywords[name.replace("-", "_")] = _literal(value)
     return keywords
@@ -200,7 +201,6 @@ def _located(path: Path) -> Iterator[None]:
         lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f", line {lines[-1].lineno}: {lines[-1].line}" if lines else ""
         if isinstance(error, SystemExit):
-            what = "it ended itself; are its tunables right?"
-        else:
-            what = str(error) if isinstance(error, STLError) else f"{type(error).__name__}: {error}"
+            raise TunableError(f"profile {path}{where}: it ended itself; are its tunables right?") from error
+        what = str(error) if isinstance(error, STLError) else f"{type(error).__name__}: {error}"
         raise STLProfileError(f"profile {path}{where}: {what}") from error

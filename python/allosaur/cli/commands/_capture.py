@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _arguments, _format, _options, _result
+from allosaur.cli import _arguments, _format, _options, _packet_list, _result
 from allosaur.cli._access import check_ports, names, remote_client, service_ports
 from allosaur.cli._command import Command
 from allosaur.cli._errors import (
@@ -60,6 +60,9 @@ class _Recording:
 
     def take(self, packets: Sequence[CapturedPacket]) -> None:
         """Write packets, or show them."""
+        if packets and not self.packets:
+            # A port records as soon as it can, which may be before the answer that says when it began.
+            self.start_s = min(self.start_s, *(packet["ts"] for packet in packets))
         for packet in packets:
             self.packets += 1
             self.bytes += packet["wirelen"]
@@ -83,7 +86,7 @@ class _Recording:
             "port": packet["port"],
             "origin": packet["origin"],
             "length": packet["wirelen"],
-            "summary": _summary(packet["binary"]),
+            "summary": _packet_list.summary(packet["binary"]),
         }
         if not self.options.json:
             print("{time_s:.6f} port {port} {origin} {length} bytes: {summary}".format(**line))
@@ -278,9 +281,3 @@ def _print(recording: _Recording, rx: Sequence[int], tx: Sequence[int]) -> None:
     line = f"{_format.count(recording.packets)} packets, {_format.count(recording.bytes)} bytes{where}{lost}."
     # Where the packets are on the standard output, the total is only for people.
     print(line, file=None if is_file else sys.stderr)
-
-
-def _summary(data: bytes) -> str:
-    from allosaur.packets._scapy import Ether
-
-    return str(Ether(data).summary())

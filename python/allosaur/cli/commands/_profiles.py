@@ -39,8 +39,7 @@ class Profiles(Command):
             text = _list(found)
         else:
             path = Path(_shipped.located(options.name))
-            if not path.is_file():
-                raise bad_input(_shipped.missing(path))
+            _shipped.check(path)
             if path.suffix != ".py":
                 raise bad_input(f"profile {path}: only Python profiles say what they are")
             try:

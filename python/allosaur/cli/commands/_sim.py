@@ -35,13 +35,20 @@ class Sim(Command):
             "--output",
             metavar="OUT.pcap",
             help="the capture file to write; with flows two, OUT_c.pcap of the clients' port and "
-            "OUT_s.pcap of the servers', and only if it is given",
+            "OUT_s.pcap of the servers' (default: none)",
+        )
+        parser.add_argument(
+            "--list",
+            action="store_true",
+            help="print a line for each packet; of flows those at the clients' port (default: of streams "
+            "without -o)",
         )
         parser.add_argument(
             "--limit",
             type=_options.whole_number,
             metavar="N",
-            help="packets to write at most (default: 5000, or what the commands file says)",
+            help="packets to write at most (default: 5000, or what the commands file says), or to list "
+            "(default: 100)",
         )
         parser.add_argument(
             "--cores",

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from allosaur._files import no_file
 from allosaur.cli import _output
 from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input
 from allosaur.cli.console import _line
@@ -33,8 +34,8 @@ def batch(path: str, session: Session) -> int:
 
 def check_batch(path: str) -> None:
     """Refuse a file that is not there before anything is done. Raises :class:`CommandError`."""
-    if path != _output.STDOUT and not Path(path).is_file():
-        raise bad_input(f"--batch {path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+    if path != _output.STDOUT and (why := no_file(path, may_be_pipe=True)):
+        raise bad_input(f"--batch {path}: {why}")
 
 
 def batch_lines(path: str) -> list[str]:

@@ -60,16 +60,20 @@ class Show:
 
     def __init__(self, is_verbose: bool = False) -> None:
         self._is_verbose = is_verbose
+        self._start_s: float | None = None
 
     def packets(self, packets: Sequence[CapturedPacket], start_s: float) -> None:
         """Show packets that came."""
         from allosaur.api import Ether
 
+        if self._start_s is None and packets:
+            # A port records as soon as it can, which may be before the answer that says when it began.
+            self._start_s = min(start_s, *(packet["ts"] for packet in packets))
         for packet in packets:
             decoded = Ether(packet["binary"])
             line = (
                 f"#{packet['index']} port {packet['port']} {packet['origin']} "
-                f"{packet['ts'] - start_s:.6f} s, {packet['wirelen']} bytes: {decoded.summary()}"
+                f"{packet['ts'] - (self._start_s or 0):.6f} s, {packet['wirelen']} bytes: {decoded.summary()}"
             )
             print(line, flush=True)
             if self._is_verbose:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from allosaur._errors import STLError
+from allosaur._files import no_file
 from allosaur.cli._errors import bad_input, brief
 from allosaur.compat._plugin import ConsolePlugin
 
@@ -77,8 +78,8 @@ def load(path: Path, client: Any, console: Any) -> PlugIn:
     name = path.stem.removeprefix(_PREFIX)
     if name in RESERVED:
         raise bad_input(f"{path}: {', '.join(RESERVED)} are words of `plugins`: give the file another name")
-    if not path.is_file():
-        raise bad_input(f"{path}: there is no such file")
+    if why := no_file(path):
+        raise bad_input(f"{path}: {why}")
     try:
         with located_module(path) as module:
             kinds = [kind for kind in vars(module).values() if _is_plugin(kind)]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from allosaur.cli import _format, _profile, _shipped
 from allosaur.cli._answer import Answer
-from allosaur.cli._errors import bad_input, brief
 from allosaur.cli._options import Tunable
 
 if TYPE_CHECKING:
@@ -19,16 +18,15 @@ if TYPE_CHECKING:
 
 def load(path: Path, tunables: Sequence[Mapping[str, Tunable]]) -> EMUProfile:
     """Read a profile. Raises :class:`CommandError` with the line that is wrong."""
-    if not path.is_file():
-        raise bad_input(_shipped.missing(path))
+    _shipped.check(path)
     from allosaur import EMUProfile, STLError
 
     try:
         # What a profile prints must not mix with our own output, which may be JSON.
         with contextlib.redirect_stdout(sys.stderr):
             return EMUProfile.load(path, _profile.merged(tunables))
-    except STLError as error:  # it names the profile, and the line where there is one
-        raise bad_input(f"{brief(error)}; correct the profile and run again") from error
+    except STLError as error:
+        raise _profile.wrong(path, error) from error
 
 
 def said(profile: EMUProfile) -> Answer:

@@ -9,10 +9,11 @@ import argparse
 import json
 import logging
 import math
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _format, _options, _output_file, _result
+from allosaur.cli import _format, _options, _output_file, _packet_list, _result
 from allosaur.cli._errors import EXIT_OK, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.emulation import _profile, _views, _virtual
@@ -37,12 +38,19 @@ def run(options: argparse.Namespace) -> int:
     output = _output_file.checked("-o", options.output) if options.output is not None else None
     duration_s = DEFAULT_DURATION_S if options.duration == _options.FOREVER else options.duration
     profile = _profile.load(Path(options.profile), options.tunable)
-    outcome = simulate(profile, duration_s, output, options.limit or _PACKETS_MAX)
+    with tempfile.TemporaryDirectory() as folder:
+        capture = output or (Path(folder) / "out.pcap" if options.list else None)
+        outcome = simulate(profile, duration_s, capture, options.limit or _PACKETS_MAX)
+        limit = options.limit or _packet_list.LIMIT_PACKETS
+        packets = _packet_list.listed(capture, limit) if options.list and capture is not None else []
     if options.json:
         result = {**_result.heading("sim"), "mode": "emulation", "ok": True, "profile": str(options.profile)}
         result |= {"duration_s": duration_s, "output": options.output}
+        result |= {"listed": packets} if options.list else {}
         print(json.dumps({**result, **{name: outcome[name] for name in _RESULT}}, indent=2))
         return EXIT_OK
+    if options.list:
+        print(_packet_list.text(packets, outcome["packets"]) + "\n")
     print(_profile.said(profile).text)
     print(_views.tables(outcome["meanings"], ""))
     more = f"; {_format.count(outcome['lost_packets'])} more" if outcome["lost_packets"] else ""

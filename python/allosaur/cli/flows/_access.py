@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allosaur.cli import _shipped
+from allosaur.cli import _profile, _shipped
 from allosaur.cli._access import LEASE_S
 from allosaur.cli._errors import EXIT_SETUP, EXIT_USAGE, CommandError, bad_input, brief, explained
 from allosaur.cli._options import Tunable
@@ -57,16 +57,15 @@ def profile_name(options: argparse.Namespace) -> str:
 
 def load_file(path: Path, tunables: Mapping[str, Tunable]) -> ASTFProfile | ASTFProfileLight:
     """Load a stateful profile. Raises :class:`CommandError` with the line that is wrong."""
-    if not path.is_file():
-        raise bad_input(_shipped.missing(path))
+    _shipped.check(path)
     from allosaur import ASTFProfile, STLError
 
     try:
         # What a profile prints must not mix with our own output, which may be JSON.
         with contextlib.redirect_stdout(sys.stderr):
             return ASTFProfile.load(str(path), **tunables)
-    except STLError as error:  # it names the profile, and the line where there is one
-        raise bad_input(f"{brief(error)}; correct the profile and run again") from error
+    except STLError as error:
+        raise _profile.wrong(path, error) from error
 
 
 def take_server(client: ASTFClient, force: bool, ports: Sequence[int] | None = None) -> None:

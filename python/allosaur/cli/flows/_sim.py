@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _format, _output_file, _profile
+from allosaur.cli import _format, _output_file, _packet_list, _profile
 from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
 from allosaur.cli._options import FOREVER
+from allosaur.cli._pcap import summarize
 from allosaur.cli.flows._access import load_file
 
 DEFAULT_DURATION_S = 5.0
@@ -45,14 +46,19 @@ def run(options: argparse.Namespace) -> int:
     files = capture_files(options.output)
     words = _words(options)
     profile = load_file(path, _profile.merged(options.tunable))
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        file.write(profile.to_json_str(pretty=False))
-        file.flush()
-        outcome = _simulate(words, files, Path(file.name), str(path))
+    with tempfile.TemporaryDirectory() as folder:
+        requests = Path(folder) / "profile.json"
+        requests.write_text(profile.to_json_str(pretty=False), encoding="utf-8")
+        captures = files or ({"client": Path(folder) / "client.pcap"} if options.list else {})
+        outcome = _simulate(words, captures, requests, str(path))
+        total, packets = _listed(options, captures)
     ok = bool(outcome["verdict"]["ok"])
     if options.json:
-        print(json.dumps(_json_object(options, files, outcome), indent=2))
+        more = {"listed": packets} if options.list else {}
+        print(json.dumps({**_json_object(options, files, outcome), **more}, indent=2))
     else:
+        if options.list:
+            print(_packet_list.text(packets, total) + "\n")
         print(text(outcome))
         for name in files.values():
             print(f"Wrote {name}.")
@@ -60,6 +66,14 @@ def run(options: argparse.Namespace) -> int:
             "OK: " + _summary(outcome) if ok else "FAILED: " + "; ".join(outcome["verdict"]["problems"]) + "."
         )
     return EXIT_OK if ok else EXIT_FAILED
+
+
+def _listed(options: argparse.Namespace, captures: Mapping[str, Path]) -> tuple[int, list[dict[str, Any]]]:
+    """Return how many packets there were at the clients' port, and those to list, where that is asked."""
+    if not options.list:
+        return 0, []
+    limit = options.limit or _packet_list.LIMIT_PACKETS
+    return summarize(captures["client"]).packets, _packet_list.listed(captures["client"], limit)
 
 
 def capture_files(output: str | None) -> dict[str, Path]:
@@ -82,8 +96,8 @@ def _words(options: argparse.Namespace) -> list[str]:
         raise bad_input(
             f"-m {options.multiplier}: flows have no packet rate; write a factor, such as 2"
         ) from None
-    if options.limit is not None:
-        raise bad_input("--limit: is for streams; --flows limits the flows of each template")
+    if options.limit is not None and not options.list:
+        raise bad_input("--limit: is for streams and for --list; --flows limits the flows of each template")
     if options.queue is not None and options.rate is None:
         raise bad_input("--queue: a link without a rate has no queue; give --rate too, such as --rate 10mbps")
     words = ["--multiplier", f"{multiplier!r}", "--seed", str(options.seed), "--rtt", f"{options.rtt!r}"]

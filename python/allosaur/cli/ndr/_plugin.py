@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from allosaur._files import no_file
 from allosaur.cli._errors import bad_input, brief
 from allosaur.cli.ndr._bench import Scale
 from allosaur.search import Trial
@@ -99,8 +100,8 @@ def _loaded(path: Path) -> Any:
     from allosaur._errors import STLError
     from allosaur.streams._loader import located_module
 
-    if not path.is_file():
-        raise bad_input(f"--plugin {path}: there is no such file")
+    if why := no_file(path):
+        raise bad_input(f"--plugin {path}: {why}")
     try:
         with located_module(path) as module:
             register = getattr(module, "register", None)

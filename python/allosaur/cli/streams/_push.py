@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allosaur._files import no_file
 from allosaur.cli import _gateways, _profile, _result
 from allosaur.cli._access import check_ports, remote_client, take
 from allosaur.cli._cut_short import exit_code
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Do what `allosaur push` says; return the exit code."""
-    if not options.remote and not Path(options.file).is_file():
-        raise bad_input(
-            f"there is no file {options.file} here; with --remote it is one of the server's machine"
-        )
+    if not options.remote and (why := no_file(options.file)):
+        hint = "" if Path(options.file).exists() else "; with --remote it is one of the server's machine"
+        raise bad_input(f"{options.file}: {why}{hint}")
     with Interrupt() as interrupt, remote_client(options) as client:
         plan = _plan(client, options)
         take(client, plan.ports, options.force)

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _format, _output_file, _profile
+from allosaur._files import no_file
+from allosaur.cli import _format, _output_file, _packet_list, _profile
 from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._pcap import CaptureSummary, summarize
@@ -24,19 +25,31 @@ DEFAULT_LIMIT_PACKETS = 5000
 
 def run(options: argparse.Namespace) -> int:
     """Do what `allosaur sim` says, with streams; return the exit code."""
-    if options.output is None:
-        raise bad_input("-o is missing: name the capture file to write, such as -o out.pcap")
-    output = Path(options.output)
-    _output_file.checked("-o", options.output)
     source = options.commands or options.profile
-    with _commands_file(options) as commands:
+    with _output(options) as output, _commands_file(options) as commands:
         _simulate(commands, output, options, source)
-    written = summarize(output)
+        written = summarize(output)
+        is_listed = options.list or options.output is None
+        limit = options.limit or _packet_list.LIMIT_PACKETS
+        packets = _packet_list.listed(output, limit) if is_listed else []
     if options.json:
-        print(json.dumps(_json_object(options, written), indent=2))
-    else:
-        print(_text(output, written))
+        more = {"listed": packets} if is_listed else {}
+        print(json.dumps({**_json_object(options, written), **more}, indent=2))
+        return EXIT_OK
+    if is_listed:
+        print(_packet_list.text(packets, written.packets) + "\n")
+    print(_text(options.output, written))
     return EXIT_OK
+
+
+@contextlib.contextmanager
+def _output(options: argparse.Namespace) -> Iterator[Path]:
+    """Give the capture file to write: the user's, or one that is thrown away after."""
+    if options.output is not None:
+        yield _output_file.checked("-o", options.output)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "out.pcap"
 
 
 @contextlib.contextmanager
@@ -44,8 +57,8 @@ def _commands_file(options: argparse.Namespace) -> Iterator[Path]:
     """Give the file of requests: the user's, or one made from the profile and thrown away after."""
     if options.commands is not None:
         path = Path(options.commands)
-        if not path.is_file():
-            raise bad_input(f"--commands {path}: no such file")
+        if why := no_file(path, may_be_pipe=True):
+            raise bad_input(f"--commands {path}: {why}")
         yield path
         return
     path = Path(options.profile)
@@ -61,7 +74,7 @@ def _commands_file(options: argparse.Namespace) -> Iterator[Path]:
 def _simulate(commands: Path, output: Path, options: argparse.Namespace, source: str) -> None:
     limit = options.limit
     if limit is None and options.commands is None:
-        limit = DEFAULT_LIMIT_PACKETS
+        limit = _packet_list.LIMIT_PACKETS if options.output is None else DEFAULT_LIMIT_PACKETS
     command = [server_binary(), "sim", "--commands", str(commands), "-o", str(output)]
     command += ["--limit", str(limit)] if limit is not None else []
     command += ["--cores", str(options.cores)] if options.cores is not None else []
@@ -73,7 +86,7 @@ def _simulate(commands: Path, output: Path, options: argparse.Namespace, source:
         raise CommandError(message if known else f"{source}: {message}", exit_code_of(done.returncode))
 
 
-def _text(output: Path, written: CaptureSummary) -> str:
+def _text(output: str | None, written: CaptureSummary) -> str:
     rows = [
         ["packets", _format.count(written.packets)],
         ["bytes (with FCS)", _format.count(written.bytes)],
@@ -86,7 +99,8 @@ def _text(output: Path, written: CaptureSummary) -> str:
             ["last packet", _format.seconds(written.last_s)],
             ["duration", _format.seconds(written.last_s - written.first_s)],
         ]
-    return f"{_format.table(['what', 'value'], rows)}\n\nWrote {output}."
+    table = _format.table(["what", "value"], rows)
+    return table if output is None else f"{table}\n\nWrote {output}."
 
 
 def _json_object(options: argparse.Namespace, written: CaptureSummary) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
+from allosaur._files import no_file
 from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError
 from allosaur.cli._options import EMULATION_PORT, ServerAddress
 from allosaur.cli.console import _loop
@@ -91,6 +91,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _file(text: str) -> str:
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"The file '{text}' does not exist")
+    if why := no_file(text, may_be_pipe=True):
+        raise argparse.ArgumentTypeError(f"'{text}': {why}")
     return text

@@ -64,8 +64,7 @@ class LoadProfile(EmulationCommand):
         from allosaur.cli.emulation import _profile
 
         path = Path(_shipped.located(options.file))
-        if not path.is_file():
-            raise bad_input(_shipped.missing(path))
+        _shipped.check(path)
         words = _arguments.old_tunables(options.tunables)
         if _arguments.asks_help(options):
             client.load_profile(path, tunables=words)

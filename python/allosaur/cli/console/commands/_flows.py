@@ -50,8 +50,7 @@ class Start(ConsoleCommand):
         from allosaur import ASTFProfile, STLError
 
         path = _shipped.located(options.file)
-        if not Path(path).is_file():
-            raise bad_input(_shipped.missing(Path(path)))
+        _shipped.check(Path(path))
         words = _arguments.old_tunables(options.tunables)
         if _arguments.asks_help(options):
             with contextlib.suppress(STLError):  # a profile that explains itself ends there

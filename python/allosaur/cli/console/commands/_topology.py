@@ -7,10 +7,10 @@ import contextlib
 import io
 import ipaddress
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from allosaur._files import no_file
 from allosaur.cli import _options
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import bad_input
@@ -197,8 +197,8 @@ def _load(actions: Any) -> None:
 
 
 def _file(options: argparse.Namespace) -> str:
-    if not Path(options.file).is_file():
-        raise bad_input(f"-f {options.file}: no such file")
+    if why := no_file(options.file, may_be_pipe=True):
+        raise bad_input(f"-f {options.file}: {why}")
     return str(options.file)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allosaur._files import no_file
 from allosaur.cli import _profile, _shipped
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import CommandError, bad_input
@@ -207,8 +208,9 @@ class Push(ConsoleCommand):
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
         ports = _arguments.owned(session, _arguments.chosen(session, options))
         push = session.client.push_remote if options.remote else session.client.push_pcap
-        if not options.remote and not Path(options.file).is_file():
-            raise bad_input(f"push -f {options.file}: no such file; -r means a file of the server's")
+        if not options.remote and (why := no_file(options.file)):
+            hint = "" if Path(options.file).exists() else "; -r means a file of the server's"
+            raise bad_input(f"push -f {options.file}: {why}{hint}")
         push(
             options.file,
             ports=ports,
