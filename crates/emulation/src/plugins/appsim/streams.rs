@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use allosaur_engine::time::{MILLISECOND, Nanos};
+use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use serde_json::Value;
 
 use crate::params::{Params, RpcError, mismatch};
@@ -11,6 +11,9 @@ use crate::timers::TimerId;
 
 /// What a stream may have.
 const KEYS: [&str; 7] = ["cps", "t", "tid", "ipv6", "stream", "dst", "limit"];
+
+/// No two flows of a stream begin closer together.
+const PERIOD_MIN: Nanos = MICROSECOND;
 
 /// Which side of a template a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,16 +88,12 @@ fn stream(name: &str, record: &Value) -> Result<Option<Stream>, RpcError> {
     }))
 }
 
-/// Whole milliseconds, as in the reference; more than a thousand a second have none.
+/// Exact: in whole milliseconds, as the reference has it, 700 flows a second would be 1000.
 fn period(rate: f64) -> Option<Nanos> {
     if !rate.is_finite() || rate <= 0.0 {
         return None;
     }
-    let whole_ms = (1000.0 / rate).floor() as Nanos;
-    Some(match whole_ms {
-        0 => ((1e9 / rate) as Nanos).max(1000),
-        ms => ms.saturating_mul(MILLISECOND),
-    })
+    Some(((SECOND as f64 / rate) as Nanos).max(PERIOD_MIN))
 }
 
 #[cfg(test)]
@@ -104,8 +103,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_whole_milliseconds() {
-        assert_eq!(period(3.0), Some(333 * MILLISECOND));
+    fn a_rate_is_kept() {
+        for rate in [0.1, 3.0, 400.0, 600.0, 700.0, 999.0, 4000.0, 12_345.0] {
+            let flows = SECOND as f64 / period(rate).expect("a rate") as f64;
+            assert!(
+                (flows / rate - 1.0).abs() < 1e-4,
+                "{rate}: {flows} a second"
+            );
+        }
         assert_eq!(period(4000.0), Some(250_000));
         assert_eq!([period(0.0), period(-1.0), period(f64::NAN)], [None; 3]);
     }
