@@ -434,6 +434,12 @@ def test_trex_console(
     with pytest.raises(SystemExit, match="2"):
         trex_console(["--batch", str(tmp_path / "none")])
     assert trex_console(["-p", "1"]) == 0
+    # A script must know that its lines were not done.
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text("ping\nnonsense\nping\n", encoding="utf-8")
+    assert trex_console([*where, "-r", "--batch", str(wrong)]) == 2
+    assert "wrong.txt, line 2 failed; nothing behind it was done" in capsys.readouterr().err
+    assert trex_console(["-p", "1", "--batch", str(batch)]) == 3
     assert "no server answers" in capsys.readouterr().err
 
 

@@ -48,6 +48,37 @@ def test_the_multiplier_and_the_duration_bound_it(allosaur: Any, profile: Callab
 
 
 @needs_server
+@pytest.mark.parametrize("header", ["UDP(sport=1025, dport=12)", "TCP(sport=1025, dport=12)"])
+def test_checksums_are_those_of_the_wire(
+    allosaur: Any, profile: Callable[..., Path], tmp_path: Path, header: str
+) -> None:
+    from scapy.all import IP, TCP, UDP, Ether, rdpcap
+
+    kind = header.split("(")[0]
+    vm = (
+        "STLScVmRaw([STLVmFlowVar('a', min_value=1, max_value=250, size=1, op='inc'), "
+        "STLVmWrFlowVar(fv_name='a', pkt_offset=29), "
+        f"STLVmFixChecksumHw(l3_offset=14, l4_offset=34, l4_type=STLVmFixChecksumHw.L4_TYPE_{kind})])"
+    )
+    packet = f"Ether() / IP(src='16.0.0.1', dst='48.0.0.1') / {header} / bytes(40)"
+    path = profile(packet=packet, vm=vm)
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("import Ether, IP, UDP", "import Ether, IP, TCP, UDP")
+    )
+    assert allosaur("sim", path, "-o", "out.pcap", "--limit", "20").code == 0
+    sources = set()
+    for sent in rdpcap(str(tmp_path / "out.pcap")):
+        right = Ether(bytes(sent))
+        layer = {"UDP": UDP, "TCP": TCP}[kind]
+        found = right[IP].chksum, right[layer].chksum
+        del right[IP].chksum, right[layer].chksum
+        right = Ether(bytes(right))
+        assert found == (right[IP].chksum, right[layer].chksum)
+        sources.add(right[IP].src)
+    assert len(sources) == 20, "each packet has another sum"
+
+
+@needs_server
 def test_without_a_bound_5000_packets_are_written(allosaur: Any, profile: Callable[..., Path]) -> None:
     assert allosaur("sim", profile(), "-o", "out.pcap", "--json").json()["packets"] == 5000
 

@@ -47,6 +47,9 @@ pub struct Scenario {
     pub limit_packets: Option<u64>,
     /// Data cores.
     pub cores: Option<usize>,
+    /// Who computes the checksums of `fix_checksum_hw`: captures show them as on the wire, unless
+    /// they are left to the port, as TRex's simulator shows them.
+    pub checksums: Checksums,
 }
 
 /// What came of it.
@@ -115,6 +118,7 @@ impl Scenario {
                 commands,
                 limit_packets: pkt_limit,
                 cores: dp_cores,
+                checksums: Checksums::default(),
             }),
             Err(_) => Err(SimError::Scenario(
                 "a scenario is a list of JSON-RPC requests, or an object with 'commands' (that \
@@ -143,7 +147,8 @@ impl Scenario {
             .filter_map(port_of)
             .max()
             .map_or(1, |last| last + 1);
-        let mut simulation = Simulation::new(ports as usize, cores, files)?;
+        let config = control_config(ports as usize, cores, self.checksums);
+        let mut simulation = Simulation::new(config, files)?;
         for request in requests {
             simulation.request(request)?;
         }
@@ -213,14 +218,11 @@ struct Simulation<'a> {
 }
 
 impl Simulation<'_> {
-    fn new(
-        ports: usize,
-        cores: usize,
-        files: &dyn CaptureFiles,
-    ) -> Result<Simulation<'_>, SimError> {
+    fn new(config: ControlConfig, files: &dyn CaptureFiles) -> Result<Simulation<'_>, SimError> {
+        let (ports, cores) = (config.ports.len(), config.data_cores);
         let mut simulation = Simulation {
             files,
-            control: Control::new(control_config(ports, cores), 0),
+            control: Control::new(config, 0),
             api_handle: Value::Null,
             handlers: Vec::new(),
             engines: (0..cores).map(|_| StatelessEngine::new(ports, 0)).collect(),
@@ -382,7 +384,7 @@ impl StreamsOutcome {
     }
 }
 
-fn control_config(ports: usize, cores: usize) -> ControlConfig {
+fn control_config(ports: usize, cores: usize, checksums: Checksums) -> ControlConfig {
     let port = PortConfig {
         driver: "simulated".to_owned(),
         description: "a port in virtual time".to_owned(),
@@ -393,8 +395,7 @@ fn control_config(ports: usize, cores: usize) -> ControlConfig {
         link: LinkOwner::Server { peer: None },
         hw_mac: SOURCE_MAC,
         destination_mac: DESTINATION_MAC,
-        // A simulated port is like a network card, which computes them itself.
-        checksums: Checksums::LeftToPort,
+        checksums,
         cores: (0..cores).collect(),
     };
     ControlConfig {

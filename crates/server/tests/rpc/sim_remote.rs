@@ -23,6 +23,7 @@ fn simulate(params: Value, limit: u64) -> Result<Sent, SimError> {
         commands: vec![json!({"method": "push_remote", "params": all})],
         limit_packets: Some(limit),
         cores: Some(2),
+        ..Scenario::default()
     };
     let outcome = scenario.run(&files)?;
     let sent = file::read(&outcome.capture).expect("we wrote it").records;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use allosaur_engine::vm::Checksums;
 use allosaur_packet::network::checksum::checksum;
 use allosaur_server::sim::{Scenario, SimError};
 use allosaur_server::threads::job::DiskFiles;
@@ -62,7 +63,9 @@ fn load(path: &Path) -> Value {
 }
 
 fn simulate(file: &Value) -> Result<Vec<Record>, SimError> {
-    let outcome = Scenario::parse(file.to_string().as_bytes())?.run(&DiskFiles)?;
+    let mut scenario = Scenario::parse(file.to_string().as_bytes())?;
+    scenario.checksums = Checksums::LeftToPort;
+    let outcome = scenario.run(&DiskFiles)?;
     Ok(golden::parse(&outcome.capture)?)
 }
 

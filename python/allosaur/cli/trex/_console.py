@@ -1,6 +1,7 @@
 """`trex-console`: our console by the command line of TRex's, with its prompt and its exit codes.
 
 TRex's console ends with 0 whatever its commands did, and goes on after a file of commands; so does this one.
+But where a line of the file failed, or none was done, it ends with the code of that: a script must know.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except CommandError as error:
         print(f"error: {error}", file=sys.stderr)
+        if options.batch:
+            return error.exit_code
     return EXIT_OK
 
 
@@ -47,8 +50,8 @@ def _run(options: argparse.Namespace) -> int:
     with opened(target, settings) as session:
         if not settings.only_emulation:
             _loop.introduce(session)
-        if options.batch and _loop.batch(options.batch, session) != EXIT_OK:
-            return EXIT_OK
+        if options.batch and (code := _loop.batch(options.batch, session)) != EXIT_OK:
+            return code
         if options.tui or options.xtui:
             _loop.line("tui -x" if options.xtui else "tui", session)
         if not session.is_over:
