@@ -7,6 +7,7 @@
 mod echo;
 mod encoder;
 mod family;
+mod flow_outcomes;
 mod flows;
 mod latency;
 mod ports;
@@ -28,6 +29,7 @@ pub fn families() -> Vec<Family> {
         streams::families(),
         echo::families(),
         flows::families(),
+        flow_outcomes::families(),
     ];
     all.concat()
 }
@@ -42,6 +44,7 @@ pub fn text(catalog: &Catalog, counters: &Counters, form: TextFormat) -> String 
     streams::write(catalog, counters, &mut encoder);
     echo::write(catalog, &mut encoder);
     flows::write(catalog, &snapshot, &mut encoder);
+    flow_outcomes::write(catalog, &mut encoder);
     encoder.finish()
 }
 

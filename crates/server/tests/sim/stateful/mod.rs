@@ -2,6 +2,7 @@
 
 mod faults;
 mod mtu;
+mod outcomes;
 mod profiles;
 mod seeds;
 mod witness;
