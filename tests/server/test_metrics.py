@@ -371,6 +371,26 @@ def test_flows(scrape: Scrape, rpc: Rpc) -> None:
         assert sum(values) == total["client"].get(str(rows(rpc)[name]["id"]), 0)
 
 
+def test_ends_of_flows(scrape: Scrape, rpc: Rpc) -> None:
+    told = rpc.flows("get_flow_outcomes", profile_id="_")
+    assert told["client"]["completed"] == told["server"]["completed"] > 0
+    for side in SIDES:
+        for name, count in told[side].items():
+            if name == "unanswered":
+                assert scrape("allosaur_flow_unanswered_total", profile="_", side=side) == count == 0
+            elif not name.startswith("http_"):
+                series = "allosaur_flow_outcomes_total"
+                assert scrape(series, profile="_", side=side, outcome=name) == count, name
+    for name, times in told["times"].items():
+        assert times["count"] == told["client"]["completed"], name
+        assert scrape(f"allosaur_flow_{name}_seconds_count", profile="_") == times["count"]
+        total_us = times["average_us"] * times["count"]
+        assert scrape(f"allosaur_flow_{name}_seconds_sum", profile="_") * 1e6 == pytest.approx(
+            total_us, rel=0.01
+        )
+        assert times["min_us"] <= times["p50_us"] <= times["p99_us"] <= times["p99_9_us"] <= times["max_us"]
+
+
 def test_more_templates_than_have_series_are_added_up() -> None:
     many = 260
     with LocalServer(http=0, stateful=True) as server, server.client() as flows:
@@ -421,7 +441,7 @@ def test_who_does_not_know_openmetrics_gets_the_same_values(server: LocalServer,
     kind, text = get(server, "/metrics", accept="text/plain")
     assert kind == "text/plain; version=0.0.4; charset=utf-8"
     families = list(plain.text_string_to_metric_families(text))
-    assert {family.type for family in families} == {"counter", "gauge", "histogram"}
+    assert {family.type for family in families} == {"counter", "gauge", "histogram", "summary"}
     samples = [sample for family in families for sample in family.samples]
     values = {(sample.name, labels_of(sample)): sample.value for sample in samples}
     assert values.keys() == scrape.values.keys()

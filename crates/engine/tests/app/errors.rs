@@ -151,7 +151,9 @@ fn loops_that_wait_or_end_are_right() {
         bytes: 10,
         clear: true,
     };
-    let right: [&[ProgramCommand]; 6] = [
+    let until_close = ProgramCommand::ReceiveUntilClose;
+    let right: [&[ProgramCommand]; 7] = [
+        &[until_close, TX, back(0, -1)],
         &[TX, ALWAYS_BACK],
         &[rx, ALWAYS_BACK],
         &[delay, ALWAYS_BACK],
@@ -163,6 +165,14 @@ fn loops_that_wait_or_end_are_right() {
         let program = compile(Transport::Stream, commands);
         assert!(program.is_ok(), "{commands:?}: {program:?}");
     }
+}
+
+#[test]
+fn the_end_of_the_other_side_is_waited_for_once_only() {
+    let until_close = ProgramCommand::ReceiveUntilClose;
+    assert!(tcp(&[until_close, ALWAYS_BACK]).contains("never ends"));
+    let datagrams = compile(Transport::Datagram, &[until_close]);
+    assert!(datagrams.is_err(), "{datagrams:?}");
 }
 
 #[test]

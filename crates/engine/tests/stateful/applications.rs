@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use allosaur_engine::app::{
     Application, ApplicationContext, ApplicationFactory, BufferIndex, FlowEvent, Output, Transport,
 };
+use allosaur_engine::session::OutcomeCounters;
 use allosaur_engine::stateful::{Holdings, StatefulCommand};
 use allosaur_engine::tcp::End;
 use allosaur_engine::template::{
@@ -280,6 +281,61 @@ fn constant_data_and_bytes_of_its_own_go_in_one_stream() {
     world.run_for(120 * SECOND);
     assert_eq!(tally.right.load(Ordering::Relaxed), 10);
     assert_eq!(world.engine.holdings(), Holdings::default());
+    // The client said that it is through long before all was acknowledged; it waits for nothing.
+    let outcomes = outcomes(&world);
+    assert_eq!(outcomes.each_ref().map(|side| side.completed), [10; 2]);
+    assert_eq!(outcomes.each_ref().map(|side| side.judged()), [10; 2]);
+    assert_eq!(outcomes.each_ref().map(|side| side.unanswered), [10, 0]);
+}
+
+/// How the flows of clients and servers ended.
+fn outcomes(world: &World) -> [OutcomeCounters; 2] {
+    let sides = world.sides().each_ref();
+    sides.map(|side| side.flows.outcomes.clone())
+}
+
+/// Wants to hear more than anybody says.
+#[derive(Debug, Default)]
+struct Wanting {
+    is_peer_closed: bool,
+}
+
+impl Application for Wanting {
+    fn handle_event(&mut self, _: &mut ApplicationContext<'_>, event: FlowEvent) {
+        self.is_peer_closed |= event == FlowEvent::PeerClosed;
+    }
+
+    fn handle_data(&mut self, _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
+        data.len()
+    }
+
+    fn poll_output(&mut self, _: &mut ApplicationContext<'_>, _: usize) -> Option<Output> {
+        std::mem::take(&mut self.is_peer_closed).then_some(Output::Fail)
+    }
+}
+
+#[derive(Debug)]
+struct Wantings;
+
+impl ApplicationFactory for Wantings {
+    fn start(&self) -> Box<dyn Application> {
+        Box::new(Wanting::default())
+    }
+}
+
+#[test]
+fn an_application_says_itself_that_it_failed() {
+    let mut spec = profile(Transport::Stream, 10);
+    spec.buffers = crate::world::http(1_777, 1.0).buffers;
+    let compiled = CompiledProfile::compile(&spec, Layout::SMALLEST).expect("it is right");
+    let compiled = compiled.with_application(CLIENT, Arc::new(Mixers));
+    let compiled = compiled.with_application(SERVER, Arc::new(Wantings));
+    let mut world = World::new(1_000);
+    world.start_compiled(compiled);
+    world.run_for(120 * SECOND);
+    let [clients, servers] = outcomes(&world);
+    assert_eq!((clients.completed, clients.judged()), (10, 10));
+    assert_eq!((servers.closed_early, servers.judged()), (10, 10));
 }
 
 #[test]
@@ -312,4 +368,5 @@ fn what_is_cut_off_is_told_so_and_leaves_nothing_behind() {
     assert_eq!(world.engine.holdings(), Holdings::default());
     let ends = tally.ends.lock().expect("no panic");
     assert_eq!(ends.len(), 10, "{ends:?}");
+    assert_eq!(outcomes(&world).map(|side| side.cut_off), [10; 2]);
 }

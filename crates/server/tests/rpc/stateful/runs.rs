@@ -279,3 +279,48 @@ fn what_was_asked_for_and_what_came_of_it_are_both_told() {
     let duration = told["duration_s"].as_f64().expect("a number");
     assert!((0.99..1.01).contains(&duration), "{told}");
 }
+
+#[test]
+fn ends_of_flows_are_told_of_both_sides_and_each_group_and_times_of_all_threads() {
+    let mut server = Owned::new(2);
+    let outcomes = |server: &mut Owned| server.ok("get_flow_outcomes", json!({"profile_id": "_"}));
+    let none = outcomes(&mut server);
+    assert_eq!(none["client"]["completed"], 0);
+    assert_eq!(none["groups"], json!({}));
+    assert_eq!(none["times"]["connect"], json!({"count": 0}));
+    server.load("_", &profile(&["a", "b"]));
+    server.start("_", json!({}));
+    let run = server.runs()[0];
+    for core in [0, 1] {
+        server.publish(core, run, 1, |[clients, servers]| {
+            clients.flows.outcomes.completed = 3;
+            clients.flows.outcomes.http_5xx = 1;
+            servers.flows.outcomes.closed_early = 2;
+        });
+        let block = &server.blocks[&(core, run)];
+        // Of the first times: how many, their sum, the shortest and the longest.
+        for (place, word) in [2, 3000, 1000, 2000].into_iter().enumerate() {
+            block.publish_time(place, word);
+        }
+    }
+    server.publish(0, run, 2, |[clients, _]| clients.flows.outcomes.reset = 7);
+    let told = outcomes(&mut server);
+    assert_eq!(told["client"]["completed"], 6);
+    assert_eq!(told["client"]["reset"], 7);
+    assert_eq!(told["client"]["http_5xx"], 2);
+    assert_eq!(told["server"]["closed_early"], 4);
+    assert_eq!(told["groups"]["a"]["client"]["completed"], 6);
+    assert_eq!(told["groups"]["b"]["client"]["completed"], 0);
+    assert_eq!(told["groups"]["b"]["client"]["reset"], 7);
+    let connect = &told["times"]["connect"];
+    assert_eq!(connect["count"], 4);
+    assert_eq!(
+        (
+            &connect["min_us"],
+            &connect["average_us"],
+            &connect["max_us"]
+        ),
+        (&json!(1024.0), &json!(1536.0), &json!(2048.0))
+    );
+    assert_eq!(told["times"]["program"], json!({"count": 0}));
+}

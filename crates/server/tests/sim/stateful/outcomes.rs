@@ -5,7 +5,7 @@ use allosaur_server::sim::stateful::{
     Fault, FaultShare, Outcome, Plan, SimSettings, compile, simulate,
 };
 use allosaur_testkit::data;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The ways in which flows end.
 const ENDS: [&str; 7] = [
@@ -114,4 +114,54 @@ fn whatever_a_link_does_each_flow_ends_in_one_way() {
             );
         }
     }
+}
+
+/// The recorded profile of a request and an answer whose client waits by this command instead.
+fn with_rx(rx: &Value) -> String {
+    let (_, text) = recorded()
+        .into_iter()
+        .find(|(name, _)| name.contains("http_simple_limit"))
+        .expect("it was recorded");
+    let mut profile: Value = serde_json::from_str(&text).expect("it is JSON");
+    let mut has_changed = false;
+    for program in profile["program_list"].as_array_mut().expect("programs") {
+        let commands = program["commands"].as_array_mut().expect("commands");
+        if commands[0]["name"] == "tx" {
+            commands[1] = rx.clone();
+            has_changed = true;
+        }
+    }
+    assert!(has_changed, "{profile}");
+    profile.to_string()
+}
+
+#[test]
+fn a_client_says_whether_it_waits_for_bytes_or_for_the_end() {
+    for (rx, outcome) in [
+        (json!({"name": "rx", "until_close": true}), "completed"),
+        (
+            json!({"name": "rx", "until_close": true, "min_bytes": 5}),
+            "completed",
+        ),
+        (
+            json!({"name": "rx", "until_close": false, "min_bytes": 5}),
+            "completed",
+        ),
+        (
+            json!({"name": "rx", "min_bytes": 1_000_000_000}),
+            "closed_early",
+        ),
+    ] {
+        let ended = run(&with_rx(&rx), SimSettings::perfect(1, 1_000_000), false);
+        let told = &ended.outcomes["client"];
+        assert_eq!(number(told, outcome), ended.client.flows, "{rx}: {told}");
+        assert_eq!(number(told, "http_2xx"), ended.client.flows, "{rx}: {told}");
+        assert_eq!(number(told, "unanswered"), 0, "{rx}: {told}");
+    }
+    let wrong = with_rx(&json!({"name": "rx", "until_close": "yes"}));
+    let plan = Plan::basic(SimSettings::perfect(1, 1_000_000));
+    let refused = compile(&wrong, &plan)
+        .expect_err("it is no flag")
+        .to_string();
+    assert!(refused.contains("until_close"), "{refused}");
 }
