@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from allosaur.cli import _remedies
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 """The device under test failed: packets were lost, the load was not reached, or nobody answered."""
@@ -40,11 +42,14 @@ def bad_input(message: str) -> CommandError:
 
 
 def brief(error: BaseException) -> str:
-    """Return an exception's message as one paragraph, without its class where it speaks for itself."""
+    """Return an exception's message as one paragraph, without its class where it speaks for itself.
+
+    Remedies are in the words of whoever types commands.
+    """
     message = str(getattr(error, "msg", None) or error).strip()
     if not message:
         return type(error).__name__
-    return " ".join(line.strip() for line in message.splitlines() if line.strip())
+    return _remedies.told(" ".join(line.strip() for line in message.splitlines() if line.strip()))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from allosaur.cli._errors import (
     EXIT_USAGE,
     CommandError,
     bad_input,
+    brief,
     explained,
 )
 from allosaur.cli._interrupt import Interrupt
@@ -207,7 +208,9 @@ def _start(
         return start()
     except STLError as error:
         if not without or "service" not in str(error).lower():
-            raise CommandError(f"cannot capture on port {names(ports)}: {error}", EXIT_USAGE) from error
+            raise CommandError(
+                f"cannot capture on port {names(ports)}: {brief(error)}", EXIT_USAGE
+            ) from error
     stack.enter_context(service_ports(client, without, options.force))
     with explained(f"cannot capture on port {names(ports)}", EXIT_USAGE):
         return start()

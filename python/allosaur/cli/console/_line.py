@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 
-from allosaur.cli import _parser
+from allosaur.cli import _parser, _remedies
 from allosaur.cli._command import Command
 from allosaur.cli._errors import (
     EXIT_INTERRUPTED,
@@ -64,13 +64,15 @@ def do(text: str, session: Session) -> int:
     """Do one command; return its exit code. What it raises is printed here."""
     name = text.split()[0]
     try:
-        return _execute(text, session)
+        with _remedies.of_console():
+            return _execute(text, session)
     except BrokenPipeError:
         raise
     except KeyboardInterrupt:
         message, exit_code = f"{name}: interrupted", EXIT_INTERRUPTED
     except Exception as error:
-        known = refusal(error)
+        with _remedies.of_console():
+            known = refusal(error)
         if known is None:
             known = CommandError(f"{name}: {type(error).__name__}: {error}; this is a defect, report it")
         message, exit_code = str(known), known.exit_code
