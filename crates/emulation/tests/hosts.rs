@@ -290,6 +290,62 @@ fn groups_of_the_init_json_are_joined_when_the_designator_comes() {
     assert_eq!((report[38], &report[42..46]), (0x16, &[239, 1, 1, 1][..]));
 }
 
+/// Bytes of hexadecimal digits.
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits = hex.as_bytes().chunks(2);
+    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).expect("digits"), 16);
+    digits.map(|pair| byte(pair).expect("digits")).collect()
+}
+
+#[test]
+fn two_hundred_groups_are_told_in_the_time_of_the_query() {
+    // General queries of IGMPv3 (2.4 s) and MLDv2 (7.808 s), as recorded.
+    let igmp = "01005e000001000000020000080046000024\
+                00cc0000010233fd1000000ae0000001940400001118ecd3000000000214000000000000";
+    let mld = "020000000101000000020000\
+               86dd600000000024000100000000000000000000000000000000ff020000000000000000000000000016\
+               3a0005020000000082005e001e8000000000000000000000000000000000000002100000";
+    let v4: Vec<[u8; 4]> = (0..200).map(|number| [239, 1, 0, number]).collect();
+    let v6: Vec<Vec<u8>> = (0..200)
+        .map(|number| [&[0xff, 5], &[0; 13][..], &[number]].concat())
+        .collect();
+    for (method, groups, query, max_response, report) in [
+        (
+            "igmp_ns_add",
+            json!(v4),
+            igmp,
+            2400 * MILLISECOND,
+            (0x22, 38),
+        ),
+        (
+            "ipv6_mld_ns_add",
+            json!(v6),
+            mld,
+            7808 * MILLISECOND,
+            (143, 62),
+        ),
+    ] {
+        let mut link = Link::new(1);
+        link.ask(method, json!({"vec": groups}));
+        link.wait(30 * SECOND);
+        link.sent.clear();
+        link.receive(&bytes(query));
+        link.wait(max_response);
+        let (kind, at) = report;
+        let is_report = |frame: &&Vec<u8>| frame[at] == kind;
+        let records = |frame: &Vec<u8>| u32::from(frame[at + 6]) << 8 | u32::from(frame[at + 7]);
+        let told: u32 = link.sent.iter().filter(is_report).map(records).sum();
+        assert!(told >= 200, "{method}: {told} groups in time");
+        let in_time = link.sent.iter().filter(is_report).count();
+        link.wait(20 * SECOND);
+        assert_eq!(
+            link.sent.iter().filter(is_report).count(),
+            in_time,
+            "{method}"
+        );
+    }
+}
+
 #[test]
 fn a_wrong_init_json_is_refused_with_the_field() {
     let mut link = Link::new(0);
