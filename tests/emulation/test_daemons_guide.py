@@ -93,7 +93,7 @@ def test_the_guide_about_flows_works(
     (tmp_path / "ports.yaml").write_text(blocks(text, "yaml")[0], encoding="utf-8")
     (tmp_path / "leased.py").write_text(blocks(text, "python")[0], encoding="utf-8")
     network, *rest = blocks(text, "bash")
-    words = ["OK: all flows that were offered began and were answered", "200"]
+    words = ["OK: all flows that were offered began and completed", "200"]
     lines = assert_prints([network, "serve --config ports.yaml", *rest], tmp_path, words)
     assert lines.count("200") == 2, "leases, and sources in the NAT's table"
 

@@ -64,7 +64,7 @@ def test_the_guide_works_from_its_first_line_to_its_last(
     output = run(tmp_path, parts)
     begun = [int(flows) for flows in re.findall(r"opened flows +(\d+) ", output)]
     assert begun == [500, 20, 20]
-    assert output.count("OK: all flows that were offered began and were answered") == 3
+    assert output.count("OK: all flows that were offered began and completed") == 3
     # What the kernel counted of them: nginx and the router's memory of them.
     assert re.search(r"TcpPassiveOpens +500 ", output) and "\n500\n" in output
     assert output.endswith("\n20\n")
