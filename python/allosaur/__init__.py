@@ -19,10 +19,10 @@ To say which flows to open (stateful traffic):
     ASTFAssociation, ASTFAssociationRule, ASTFGlobalInfo, ASTFGlobalInfoPerTemplate,
     ASTFCluster, ASTFTCPOptions, ASTFTopology, TopoVIF, TopoGW
 To make the commands of its programs one by one:
-    ASTFCmd, ASTFCmdSend, ASTFCmdRecv, ASTFCmdTxPkt, ASTFCmdRecvMsg, ASTFCmdKeepaliveMsg,
-    ASTFCmdCloseMsg, ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdReset, ASTFCmdNoClose, ASTFCmdConnect,
-    ASTFCmdTxMode, ASTFCmdSetVal, ASTFCmdAddVal, ASTFCmdSetTickVar, ASTFCmdAddTickVar,
-    ASTFCmdAddStatsVal, ASTFCmdAddTickStats, ASTFCmdJMPNZ, ASTFCmdJMPDP, ASTFCmdJMPCMP,
+    ASTFCmd, ASTFCmdSend, ASTFCmdRecv, ASTFCmdRecvUntilClose, ASTFCmdTxPkt, ASTFCmdRecvMsg,
+    ASTFCmdKeepaliveMsg, ASTFCmdCloseMsg, ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdReset,
+    ASTFCmdNoClose, ASTFCmdConnect, ASTFCmdTxMode, ASTFCmdSetVal, ASTFCmdAddVal, ASTFCmdSetTickVar,
+    ASTFCmdAddTickVar, ASTFCmdAddStatsVal, ASTFCmdAddTickStats, ASTFCmdJMPNZ, ASTFCmdJMPDP, ASTFCmdJMPCMP,
     ASTFCmdSetTemplate, ASTFCmdExecTemplate
 To emulate hosts that speak their protocols:
     EMUClient, EMUProfile, EMUNamespaceObj, EMUNamespaceKey, EMUClientObj, EMUClientKey,
@@ -109,6 +109,7 @@ if TYPE_CHECKING:
         ASTFCmdNoClose,
         ASTFCmdRecv,
         ASTFCmdRecvMsg,
+        ASTFCmdRecvUntilClose,
         ASTFCmdReset,
         ASTFCmdSend,
         ASTFCmdSetTemplate,
@@ -191,6 +192,7 @@ __all__ = [
     "ASTFCmdNoClose",
     "ASTFCmdRecv",
     "ASTFCmdRecvMsg",
+    "ASTFCmdRecvUntilClose",
     "ASTFCmdReset",
     "ASTFCmdSend",
     "ASTFCmdSetTemplate",

@@ -173,6 +173,60 @@ class FlowRates(TypedDict):
     hosts: int
 
 
+class SideOutcomes(TypedDict):
+    """How many flows of one side ended how, and what came of them."""
+
+    completed: int
+    reset: int
+    closed_early: int
+    timed_out: int
+    refused: int
+    cut_off: int
+    aborted: int
+    unanswered: int
+    http_1xx: int
+    http_2xx: int
+    http_3xx: int
+    http_4xx: int
+    http_5xx: int
+    http_other: int
+
+
+class BothOutcomes(TypedDict):
+    """The same of both sides."""
+
+    client: SideOutcomes
+    server: SideOutcomes
+
+
+class FlowTimes(TypedDict, total=False):
+    """How long something took, in microseconds; only ``count`` where it never happened."""
+
+    count: int
+    min_us: float
+    average_us: float
+    max_us: float
+    p50_us: float
+    p90_us: float
+    p99_us: float
+    p99_9_us: float
+
+
+class TimesOfFlows(TypedDict):
+    """Times of clients' flows."""
+
+    connect: FlowTimes
+    first_byte: FlowTimes
+    program: FlowTimes
+
+
+class FlowOutcomes(BothOutcomes):
+    """How the flows of a profile ended."""
+
+    groups: dict[str, BothOutcomes]
+    times: TimesOfFlows
+
+
 TrafficStats = dict[str, dict[str, float]]
 """Counters of flows by their names: of the ``"client"`` side, and of the ``"server"`` side."""
 

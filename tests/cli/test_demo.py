@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from allosaur.cli.demo import _checks, _flows, _profile
-from allosaur.cli.flows._drive import FlowOutcome, FlowPlan
+from allosaur.cli.flows._drive import FlowPlan, FlowResult
 from allosaur.cli.streams._drive import Outcome, Plan
 from allosaur.cli.streams._verdict import judge
 from allosaur.report import FlowCounters, PortCounters, SideCounters
@@ -45,7 +45,7 @@ def test_the_demo_tells_people_what_it_did(allosaur: Any, binary: str, tmp_path:
     assert ended.code == 0, ended
     for shown in (
         *("PASSED: all ", "Report: report.html", "Next:", "the burst chain ran to its end"),
-        *("offered flows", "connections were answered, to the last byte"),
+        *("offered flows", "connections completed, and every byte of them was received"),
     ):
         assert shown in ended.out, shown
     assert (tmp_path / "report.html").is_file()
@@ -134,7 +134,7 @@ def test_a_server_without_these_counters_cannot_pass() -> None:
 # Of the conversations, too.
 
 
-def talked(**changes: Any) -> FlowOutcome:
+def talked(**changes: Any) -> FlowResult:
     """What a good run counts, with changes on the client's side."""
     flows = 1500
     good = {
@@ -145,7 +145,7 @@ def talked(**changes: Any) -> FlowOutcome:
     }
     client = SideCounters(**{**good, **changes})
     server = SideCounters(flows, flows, tx_data_bytes=flows * 32_000, rx_data_bytes=flows * 100)
-    return FlowOutcome(FlowPlan(duration_s=3.0), 3.0, 0.0, FlowCounters(client, server, 0), [])
+    return FlowResult(FlowPlan(duration_s=3.0), 3.0, 0.0, FlowCounters(client, server, 0), [])
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def talked(**changes: Any) -> FlowOutcome:
     [
         (talked(), []),
         (talked(rx_data_bytes=1), ["bytes of answers received"]),
-        (talked(begun_flows=1400), ["connections as asked", "flows that were answered"]),
+        (talked(begun_flows=1600), ["connections as asked", "flows that completed"]),
         (replace(talked(), counters=replace(talked().counters, missed_flows=3)), ["flows that were missed"]),
         (
             replace(talked(), counters=replace(talked().counters, errors={"client": {"tcps_conndrops": 1}})),
@@ -161,7 +161,7 @@ def talked(**changes: Any) -> FlowOutcome:
         ),
     ],
 )
-def test_what_is_wrong_with_conversations_is_found(done: FlowOutcome, wrong: list[str]) -> None:
+def test_what_is_wrong_with_conversations_is_found(done: FlowResult, wrong: list[str]) -> None:
     failed_checks = [one.what for one in _flows.check(done) if not one.ok]
     expected = {f"flows, {what}" for what in wrong}
     assert expected <= set(failed_checks)

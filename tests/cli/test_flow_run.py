@@ -16,8 +16,9 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._profile_kind import is_emulation, is_stateful
 from allosaur.cli.flows import _drive, _progress, _summary
-from allosaur.cli.flows._drive import FlowMoment, FlowOutcome, FlowPlan, judge
+from allosaur.cli.flows._drive import FlowMoment, FlowPlan, FlowResult
 from allosaur.cli.flows._hints import hint
+from allosaur.cli.flows._verdict import judge
 from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters, SideRates
 from allosaur.testing import MockStatefulTransport, MockTransport
 from rich.console import Console
@@ -101,7 +102,7 @@ def test_servers_only_begin_nothing(allosaur: Any, where: list[str], mock: MockS
     ended = allosaur("run", HTTP, "--servers-only", "-d", "1", *where)
     assert ended.code == 0, ended
     assert started(mock)["client_mask"] == 0
-    assert "all flows that came were served" in ended.out
+    assert "OK: all flows that came completed, and no errors were counted." in ended.out
 
 
 def test_counters_of_errors_fail_the_run_by_name_with_a_hint(
@@ -283,8 +284,8 @@ def test_the_clock_says_when_flows_close() -> None:
     assert _progress.clock(moment(12.0, FOREVER)) == "12.0 s"
 
 
-def outcome(counters: FlowCounters, plan: FlowPlan | None = None, **more: Any) -> FlowOutcome:
-    return FlowOutcome(plan or FlowPlan(duration_s=2.0), 2.0, 0.0, counters, [], **more)
+def outcome(counters: FlowCounters, plan: FlowPlan | None = None, **more: Any) -> FlowResult:
+    return FlowResult(plan or FlowPlan(duration_s=2.0), 2.0, 0.0, counters, [], **more)
 
 
 def flows(begun: int, connected: int, **more: Any) -> FlowCounters:
@@ -311,7 +312,7 @@ def flows(begun: int, connected: int, **more: Any) -> FlowCounters:
         ),
     ],
 )
-def test_each_way_to_fail_is_said(done: FlowOutcome, reason: str) -> None:
+def test_each_way_to_fail_is_said(done: FlowResult, reason: str) -> None:
     verdict = judge(done)
     assert not verdict.ok
     assert reason in verdict.summary

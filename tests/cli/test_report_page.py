@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ from allosaur.report import (
     FlowCounters,
     FlowRates,
     FlowReport,
+    Outcomes,
     PortCounters,
     PortRates,
     Report,
     SideCounters,
+    SideOutcomes,
     SideRates,
     StreamCounters,
     StreamLatency,
@@ -128,6 +130,15 @@ FLOWS = FlowCounters(
 )
 
 
+TIMES = {"min_us": 90.0, "average_us": 120.0, "p50_us": 100.0, "p90_us": 150.0, "p99_us": 300.0}
+TIMES |= {"p99_9_us": 1_200.0, "max_us": 2_500.0, "count": 1_490}
+RESET = Outcomes(
+    SideOutcomes(completed=1_490, reset=10, unanswered=4),
+    SideOutcomes(completed=1_500),
+    {"connect": TIMES, "first_byte": {"count": 0}, "program": TIMES},
+)
+
+
 def flow_report(**changes: Any) -> FlowReport:
     one = SideRates(500.0, 400_000.0, 128_000_000.0)
     values: dict[str, Any] = {
@@ -162,7 +173,7 @@ def page(request: pytest.FixtureRequest, tmp_path: Path) -> Page:
         "failed streams": report(ok=False, directions=lost, hints=["look there"], reasons=["one", "two"]),
         "failed flows": flow_report(
             ok=False,
-            counters=FlowCounters(FLOWS.client, FLOWS.server, 3, errors),
+            counters=FlowCounters(FLOWS.client, FLOWS.server, 3, errors, RESET),
             meanings={"tcps_rexmttimeo": "retransmission timeouts"},
             hints={"tcps_rexmttimeo": "lower -m"},
         ),
@@ -382,13 +393,34 @@ def test_packets_of_others_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_headline_numbers_of_flows(tmp_path: Path) -> None:
-    wrong = FlowCounters(FLOWS.client, FLOWS.server, 3, {"client": {"tcps_a": 6, "tcps_rcvbyte": 9000}})
-    found = headlines(page_of(tmp_path, flow_report(counters=wrong, lost_messages=2)))
+    errors = {"client": {"tcps_a": 6, "tcps_rcvbyte": 9000}}
+    client = replace(FLOWS.client, tx_messages=5, rx_messages=3)
+    server = replace(FLOWS.server, tx_messages=5, rx_messages=5)
+    wrong = FlowCounters(client, server, 3, errors, RESET)
+    found = headlines(page_of(tmp_path, flow_report(counters=wrong)))
+    assert found["Flows completed"] == "1,490 99.3 % of them"
     assert found["Flows opened"] == "1,500"
     assert found["Not opened in time"] == "3 0.2 % of the load"
     assert found["Errors counted"] == "6", "bytes are no events"
     assert found["UDP messages lost"] == "2"
     assert found["Flows a second, average"] == "150 38.5 Mbps of data"
+
+
+def test_how_flows_ended_and_how_long_they_took(tmp_path: Path) -> None:
+    counters = FlowCounters(FLOWS.client, FLOWS.server, 0, {}, RESET)
+    rates = [FlowRates(1.0, failed_flows=0), FlowRates(2.0, failed_flows=10)]
+    meanings, hints = {"reset": "flows reset by the peer"}, {"reset": "look at its log"}
+    made = flow_report(counters=counters, rates=rates, meanings=meanings, hints=hints)
+    page = page_of(tmp_path, made)
+    rows = [[cell.text() for cell in row.children] for row in page.root.all("tr")]
+    assert ["completed flows", "1,490", "1,500"] in rows
+    assert ["reset by the peer", "10", "0"] in rows
+    assert ["flows reset by the peer", "clients", "10", "look at its log", "reset"] in rows
+    (connect,) = (row for row in rows if row[0] == "connect")
+    assert connect[1:] == ["1,490", "90 µs", "120 µs", "100 µs", "150 µs", "300 µs", "1.2 ms", "2.5 ms"]
+    assert not [row for row in rows if row[0] == "first byte"], "of what never came there is no time"
+    assert "10 flows failed, 0 errors were counted" in page.root.all(id="errors-text")[0].text()
+    assert "How flows ended" not in headings(page_of(tmp_path, flow_report())), "nobody told it"
 
 
 def test_rates_are_averages_and_no_noise_of_sampling(tmp_path: Path) -> None:

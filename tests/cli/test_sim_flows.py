@@ -90,9 +90,9 @@ def test_template_groups(allosaur: Any) -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("syn-refused", "refused or given up"),
-        ("reset-server", "were reset"),
-        ("silence", "refused or given up"),
+        ("syn-refused", "was refused"),
+        ("reset-server", "was reset by the peer"),
+        ("silence", "timed out"),
         ("wrong-port", "0 delivered"),
     ],
 )

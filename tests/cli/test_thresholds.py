@@ -12,6 +12,7 @@ from allosaur.cli._thresholds import Metric, Thresholds
 from allosaur.cli.flows import _drive as flows
 from allosaur.cli.flows import _metrics as flow_metrics
 from allosaur.cli.flows import _summary as flow_summary
+from allosaur.cli.flows import _verdict as flow_verdict
 from allosaur.cli.streams import _metrics as stream_metrics
 from allosaur.cli.streams import _summary as stream_summary
 from allosaur.cli.streams._drive import Outcome, Plan
@@ -206,23 +207,23 @@ def test_a_run_that_was_cut_short_proves_nothing() -> None:
     assert [one.reading.value for one in verdict.thresholds] == [None]
 
 
-def flow_run(**changes: Any) -> flows.FlowOutcome:
+def flow_run(**changes: Any) -> flows.FlowResult:
     """A run of 100 flows, of which two found no other end and two were reset; 4 more were missed."""
-    client = SideCounters(begun_flows=100, connected_flows=98, tx_data_bytes=1000)
-    server = SideCounters(begun_flows=98, connected_flows=98, tx_data_bytes=250_000)
+    client = SideCounters(begun_flows=100, connected_flows=98, tx_data_bytes=1000, rx_data_bytes=250_000)
+    server = SideCounters(begun_flows=98, connected_flows=98, tx_data_bytes=250_000, rx_data_bytes=1000)
     errors = {"client": {"tcps_conndrops": 2, "tcps_sndrexmitbyte": 900}}
     counters = FlowCounters(client, server, 4, errors)
     group = FlowCounters(SideCounters(begun_flows=50, connected_flows=49), SideCounters(), None, errors)
     echo = {"sent": 10, "received": 9, "min_us": 5.0, "average_us": 6.0, "max_us": 9.0, "jitter_us": 1.0}
-    return flows.FlowOutcome(
+    return flows.FlowResult(
         flows.FlowPlan(), 2.0, 0.0, counters, [], {0: {**echo, "p99_us": 8.0}}, {"web": group}, **changes
     )
 
 
-def flows_judged(*words: str) -> flows.FlowVerdict:
+def flows_judged(*words: str) -> flow_verdict.FlowVerdict:
     outcome = flow_run()
-    document = flow_summary.json_object(outcome, flows.judge(outcome))
-    return flows.judge_by(read(*words, metrics=FLOWS), outcome, document)
+    document = flow_summary.json_object(outcome, flow_verdict.judge(outcome))
+    return flow_verdict.judge_by(read(*words, metrics=FLOWS), outcome, document)
 
 
 @pytest.mark.parametrize(
@@ -264,10 +265,10 @@ def test_every_metric_can_be_read() -> None:
     outcome = run()
     document = stream_summary.json_object(outcome, judge(outcome))
     of_flows = flow_run()
-    flow_document = flow_summary.json_object(of_flows, flows.judge(of_flows))
+    flow_document = flow_summary.json_object(of_flows, flow_verdict.judge(of_flows))
     for metrics, one in ((STREAMS, document), (FLOWS, flow_document)):
         assert len({metric.name for metric in metrics}) == len(metrics)
         for metric in metrics:
             example = f"{metric.name}>{metric.unit.example}"
             assert read(example, metrics=metrics)[0].metric is metric
-            assert len(metric.read(one, {})) == 1, metric.name
+            assert len(metric.read(one, {})) in (1, 2), metric.name

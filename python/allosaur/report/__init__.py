@@ -4,7 +4,8 @@ Nothing here talks to a server: a sampler is given the function that reads the c
 """
 
 from allosaur.report._counters import PortCounters, SizeClasses, difference, total
-from allosaur.report._flow_counters import FlowCounters, SideCounters
+from allosaur.report._flow_counters import SIDES, FlowCounters, SideCounters
+from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
 from allosaur.report._flow_report import FlowReport, flow_headlines, flow_sections, write_flow_report
 from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
 from allosaur.report._html import Report, write_report
@@ -14,6 +15,10 @@ from allosaur.report._sampling import PortRates, Sampler
 from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
 
 __all__ = [
+    "FAILED",
+    "HTTP_CLASSES",
+    "SIDES",
+    "TIMES",
     "Check",
     "Direction",
     "FlowCounters",
@@ -25,12 +30,14 @@ __all__ = [
     "LimitCase",
     "LimitReport",
     "LimitTrial",
+    "Outcomes",
     "PortCounters",
     "PortRates",
     "Report",
     "Sampler",
     "Section",
     "SideCounters",
+    "SideOutcomes",
     "SideRates",
     "SizeClasses",
     "StreamCounters",
@@ -40,6 +47,7 @@ __all__ = [
     "flow_sections",
     "lost_total",
     "total",
+    "was_timed",
     "write_flow_report",
     "write_limit_report",
     "write_report",

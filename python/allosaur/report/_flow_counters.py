@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from allosaur.report._flow_outcomes import Outcomes
+
 SIDES = ("client", "server")
 """Clients open flows, on even ports; servers answer them, on odd ports."""
 
@@ -45,6 +47,11 @@ class SideCounters:
     tx_messages: int = 0
     """UDP only, as are the received ones."""
     rx_messages: int = 0
+    tx_message_bytes: int = 0
+    """What of the data bytes was in UDP messages, as of the received ones."""
+    rx_message_bytes: int = 0
+    dropped_flows: int = 0
+    """TCP connections that were established, and ended otherwise than in order: by whichever end."""
     tx_packets: int = 0
     rx_packets: int = 0
     tx_wire_bytes: int = 0
@@ -71,6 +78,9 @@ class SideCounters:
             rx_data_bytes=_sum(traffic, "tcps_rcvbyte", "udps_rcvbyte"),
             tx_messages=_sum(traffic, "udps_sndpkt"),
             rx_messages=_sum(traffic, "udps_rcvpkt"),
+            tx_message_bytes=_sum(traffic, "udps_sndbyte"),
+            rx_message_bytes=_sum(traffic, "udps_rcvbyte"),
+            dropped_flows=_sum(traffic, "tcps_drops"),
             tx_packets=sum(int(stats.get("opackets", 0)) for stats in own),
             rx_packets=sum(int(stats.get("ipackets", 0)) for stats in own),
             tx_wire_bytes=sum(int(stats.get("obytes", 0)) for stats in own),
@@ -92,6 +102,8 @@ class FlowCounters:
     """Flows that were due and were not opened in time: load that was asked for and not reached."""
     errors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Counters that should be zero and are not: by side, by name."""
+    outcomes: Outcomes | None = None
+    """How flows ended; `None` when the server does not tell, as TRex's."""
 
     @property
     def offered_flows(self) -> int:
@@ -108,10 +120,58 @@ class FlowCounters:
             values = [getattr(side, name) for side in (self.client, self.server)]
             if any(values) or "UDP" not in label:
                 yield label, values
+            if name == "closed_flows" and self.outcomes is not None:
+                yield from self.outcomes.rows()
+
+    @property
+    def are_servers_ours(self) -> bool:
+        """Whether our own servers took the clients' flows: both ends are counted then.
+
+        A stranger's connection to a server of ours is not taken for that: most flows must have come.
+        """
+        return 0 < self.client.connected_flows <= 2 * self.server.begun_flows
+
+    @property
+    def lost_messages(self) -> int | None:
+        """UDP messages that did not arrive, both ways; `None` without any, or when one side is not ours.
+
+        Extra ones of one way hide no loss of the other.
+        """
+        client, server = self.client, self.server
+        # A flow of UDP begins without its peer: of many that are lost, few need to have come.
+        if not client.begun_flows or not server.begun_flows or not (client.tx_messages or server.tx_messages):
+            return None
+        return sum(max(one.tx_messages - other.rx_messages, 0) for one, other in self._ways())
+
+    @property
+    def lost_bytes(self) -> int | None:
+        """Bytes of TCP that programs sent and did not arrive; `None` when one side is not ours."""
+        if not self.are_servers_ours:
+            return None
+        return sum(
+            max(one.tx_data_bytes - one.tx_message_bytes - other.rx_data_bytes + other.rx_message_bytes, 0)
+            for one, other in self._ways()
+        )
+
+    def _ways(self) -> tuple[tuple[SideCounters, SideCounters], ...]:
+        return ((self.client, self.server), (self.server, self.client))
 
     def error_list(self) -> list[tuple[str, str, int]]:
         """Return what went wrong as (side, name, how often)."""
         return [(side, name, count) for side in SIDES for name, count in self.errors.get(side, {}).items()]
+
+    def trouble(self) -> list[tuple[str, str, int]]:
+        """Return the ways in which flows failed, and the error counters, as (side, name, how often)."""
+        outcomes = self.outcomes
+        if outcomes is None:
+            return self.error_list()
+        found = outcomes.failures()
+        if outcomes.client.unanswered:
+            found.append(("client", "unanswered", outcomes.client.unanswered))
+        if not self.are_servers_ours:
+            names = ("http_4xx", "http_5xx", "http_other")
+            found += [("client", name, outcomes.client.count(name)) for name in names]
+        return [*(one for one in found if one[2]), *self.error_list()]
 
     @property
     def error_events(self) -> int:
@@ -126,6 +186,7 @@ class FlowCounters:
             "client": self.client.to_json(),
             "server": self.server.to_json(),
             "errors": {side: dict(self.errors.get(side, {})) for side in SIDES},
+            "outcomes": None if self.outcomes is None else self.outcomes.to_json(),
         }
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from allosaur.report._chart import Chart, Line, charts_html, over_time
 from allosaur.report._flow_counters import SIDES, FlowCounters
+from allosaur.report._flow_outcomes import TIMES, was_timed
 from allosaur.report._flow_sampling import FlowRates
 from allosaur.report._latency import LatencyRow, latency_headline, latency_section
-from allosaur.report._numbers import count, share, short
+from allosaur.report._numbers import count, microseconds, share, short
 from allosaur.report._over_time import END_SHARE
 from allosaur.report._page import Check, Headline, Page, Section, write_page
 from allosaur.report._streams import StreamLatency
@@ -21,6 +22,23 @@ _NOTE = (
     "Offered: flows whose time had come. Not opened in time: those of them that were late. Connected: flows "
     "of which both ends know. Data are the bytes of applications; packets are those of the ports, whatever "
     "they carry."
+)
+_NOTE_ENDS = (
+    "Completed: the program came to its end, and all that it sent was acknowledged. Closed early: the peer "
+    "closed while the program waited for data, or had some to deliver. Got no data: however they ended."
+)
+_TIMES = {
+    "min": "min_us",
+    "average": "average_us",
+    "p50": "p50_us",
+    "p90": "p90_us",
+    "p99": "p99_us",
+    "p99.9": "p99_9_us",
+    "max": "max_us",
+}
+_NOTE_TIMES = (
+    "Connect: from the SYN of a client to its connection. First byte: from the beginning of a flow to its "
+    "first data. Whole program: to the end of the program, where it completed."
 )
 
 
@@ -48,10 +66,10 @@ class FlowReport:
     """What error counters count, in plain words, by name."""
     reasons: Sequence[str] = ()
     """Why it failed, one sentence each."""
+    expected: Sequence[str] = ()
+    """Ways to end that the user asked for, such as `cut_off`."""
     duration_s: float | None = None
     """How long flows were opened; without it, until the last sample."""
-    lost_messages: int | None = None
-    """UDP messages that did not arrive; `None` without any."""
     notes: Sequence[str] = ()
 
 
@@ -80,7 +98,9 @@ def flow_sections(report: FlowReport) -> list[Section]:
     charts = [_flows_chart(report), _open_chart(report), *data, _errors_chart(report)]
     return [
         Section("Flows over time", [charts_html(charts)]),
+        Section("How flows ended", [_ends(report.counters)], note=_NOTE_ENDS),
         Section("Errors", [_errors(report)]),
+        Section("Times of flows", [_times(report.counters)], note=_NOTE_TIMES),
         latency_section("Latency of echo requests", "echo", _latency_rows(report.latency)),
         Section("Totals of flows", [_totals(report.counters)], note=_NOTE),
         Section("Template groups", [_groups(report)]),
@@ -98,6 +118,10 @@ def flow_headlines(report: FlowReport) -> list[Headline]:
             "Flows connected", count(connected), f"{share(connected, opened)} of them", connected < opened
         ),
     ]
+    if counters.outcomes is not None:
+        ours = counters.outcomes.client if side is counters.client else counters.outcomes.server
+        note = f"{share(ours.completed, opened)} of them"
+        found.append(Headline("Flows completed", count(ours.completed), note, ours.failed() > 0))
     if counters.missed_flows is not None:
         missed = counters.missed_flows
         note = f"{share(missed, counters.offered_flows)} of the load" if missed else "the load was reached"
@@ -106,8 +130,9 @@ def flow_headlines(report: FlowReport) -> list[Headline]:
     found.append(
         Headline("Errors counted", count(errors), "" if errors else "all counters are zero", errors > 0)
     )
-    if report.lost_messages is not None:
-        found.append(Headline("UDP messages lost", count(report.lost_messages), "", report.lost_messages > 0))
+    lost = counters.lost_messages
+    if lost is not None:
+        found.append(Headline("UDP messages lost", count(lost), "", lost > 0))
     duration_s = _duration_s(report)
     if duration_s:
         both = 8 * (counters.client.tx_data_bytes + counters.server.tx_data_bytes) / duration_s
@@ -183,11 +208,14 @@ def _data_chart(report: FlowReport, sender: str, receiver: str) -> Chart:
 
 
 def _errors_chart(report: FlowReport) -> Chart:
-    """Return how often errors were counted; a chart without points when there were none."""
+    """Return how often something went wrong; a chart without points when nothing did."""
     errors = report.counters.error_events
-    rates = _from_zero(report.rates) if errors else []
-    lines = _lines(rates, [("errors", lambda one: one.errors)])
-    sentence = f"{errors:,} errors were counted in all; the table below has each kind."
+    failed = max((one.failed_flows for one in report.rates), default=0)
+    rates = _from_zero(report.rates) if errors or failed else []
+    lines = _lines(
+        rates, [("errors", lambda one: one.errors), ("failed flows", lambda one: one.failed_flows)]
+    )
+    sentence = f"{failed:,} flows failed, {errors:,} errors were counted; the tables below have each kind."
     return over_time("errors", "Errors so far", "counted", sentence, lines, _end_s(report), is_whole=True)
 
 
@@ -227,7 +255,7 @@ def _totals(counters: FlowCounters) -> str:
 def _errors(report: FlowReport) -> str:
     rows = [
         (report.meanings.get(name, name), side + "s", count(number), report.hints.get(name, ""), name)
-        for side, name, number in report.counters.error_list()
+        for side, name, number in _trouble(report)
     ]
     columns = [
         text("what was counted"),
@@ -236,7 +264,28 @@ def _errors(report: FlowReport) -> str:
         text("what to do"),
         text("counter"),
     ]
-    return table("Error counters that are not zero", columns, rows)
+    return table("Flows that failed, and error counters that are not zero", columns, rows)
+
+
+def _ends(counters: FlowCounters) -> str:
+    rows: list[tuple[str, ...]] = []
+    if counters.outcomes is not None and counters.client.begun_flows + counters.server.begun_flows:
+        rows = [(label, *map(count, values)) for label, values in counters.outcomes.rows()]
+    return table("How flows ended", [text(""), number("clients"), number("servers")], rows)
+
+
+def _times(counters: FlowCounters) -> str:
+    found = {} if counters.outcomes is None else counters.outcomes.times
+    rows = [
+        (
+            label,
+            count(int(found[name]["count"])),
+            *(microseconds(float(found[name][key])) for key in _TIMES.values()),
+        )
+        for name, label in TIMES.items()
+        if name in found and was_timed(found[name])
+    ]
+    return table("Times of flows", [text(""), number("flows"), *map(number, _TIMES)], rows)
 
 
 def _groups(report: FlowReport) -> str:
@@ -252,7 +301,7 @@ def _groups(report: FlowReport) -> str:
             count(one.client.connected_flows),
             count(one.client.tx_data_bytes),
             count(one.server.tx_data_bytes),
-            ", ".join(dict.fromkeys(report.meanings.get(name, name) for _, name, _ in one.error_list()))
+            ", ".join(dict.fromkeys(report.meanings.get(name, name) for _, name, _ in one.trouble()))
             or "none",
         )
         for name, one in report.groups.items()
@@ -260,8 +309,12 @@ def _groups(report: FlowReport) -> str:
     return table("What was counted of each group", columns, rows)
 
 
+def _trouble(report: FlowReport) -> list[tuple[str, str, int]]:
+    return [one for one in report.counters.trouble() if one[1] not in report.expected]
+
+
 def _look_at(report: FlowReport) -> list[str]:
-    found = (report.hints.get(name, "") for _, name, _ in report.counters.error_list())
+    found = (report.hints.get(name, "") for _, name, _ in _trouble(report))
     return list(dict.fromkeys(hint for hint in found if hint))[:3]
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from allosaur.report._flow_counters import FlowCounters, SideCounters
+from allosaur.report._flow_counters import SIDES, FlowCounters, SideCounters
 from allosaur.report._readings import Readings, Sample
 
 
@@ -40,6 +40,8 @@ class FlowRates:
     established_flows: int = 0
     errors: int = 0
     """How often something went wrong since the start, on both sides together."""
+    failed_flows: int = 0
+    """Flows that ended before their program since the start, on the side that has more of them."""
 
     def side(self, name: str) -> SideRates:
         """Return the rates of `client` or `server`."""
@@ -83,6 +85,7 @@ def between(earlier: Sample[FlowCounters], later: Sample[FlowCounters]) -> FlowR
         active_flows=gauge.active_flows,
         established_flows=gauge.established_flows,
         errors=b.error_events,
+        failed_flows=0 if b.outcomes is None else max(b.outcomes.side(side).failed() for side in SIDES),
     )
 
 

@@ -110,7 +110,10 @@ class ASTFCmdTxPkt(BufferCmd):
 
 
 class ASTFCmdRecv(ASTFCmd):
-    """Wait until ``min_bytes`` came since the beginning, or since the last command with ``clear``."""
+    """Wait until ``min_bytes`` came since the beginning, or since the last command with ``clear``.
+
+    A peer that closes before has closed early: see ``ASTFCmdRecvUntilClose``.
+    """
 
     word, stream = "rx", True
 
@@ -118,6 +121,16 @@ class ASTFCmdRecv(ASTFCmd):
         super().__init__(min_bytes=whole(self._where(), "min_bytes", min_bytes, 0, U64_MAX))
         if flag(self._where(), "clear", clear):
             self.fields["clear"] = True
+
+
+class ASTFCmdRecvUntilClose(ASTFCmd):
+    """Wait until the peer closes (TCP), however much comes before."""
+
+    word, stream = "rx", True
+
+    def __init__(self) -> None:
+        # TRex's servers know no such thing: they wait for more bytes than come.
+        super().__init__(min_bytes=U32_MAX, until_close=True)
 
 
 class ASTFCmdRecvMsg(ASTFCmd):

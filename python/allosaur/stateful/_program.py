@@ -30,6 +30,7 @@ from ._commands import (
     ASTFCmdNoClose,
     ASTFCmdRecv,
     ASTFCmdRecvMsg,
+    ASTFCmdRecvUntilClose,
     ASTFCmdReset,
     ASTFCmdSend,
     ASTFCmdSetTemplate,
@@ -64,7 +65,8 @@ class ASTFProgram:
     With ``file`` the program is made from a capture (pcap, pcapng) of one flow: that of
     ``side`` "c" (client: whoever sent the first packet) or "s" (server). A relative name is looked for
     beside the profile and in the current folder; a name without a folder also among the captures that
-    come with this package.
+    come with this package. Each side waits for as many bytes (TCP) or messages (UDP) as the capture has
+    before it goes on: a peer that closes after fewer has closed early.
     ``commands`` are commands to begin with. ``stream`` is True for TCP and False for UDP.
 
     ``s_delay`` (``ASTFCmdDelay`` or ``ASTFCmdDelayRnd``) is what the server of a capture waits before
@@ -140,8 +142,20 @@ class ASTFProgram:
         self.commands.append(ASTFCmdTxPkt(buf, size, fill))
 
     def recv(self, bytes: int, clear: bool = False) -> None:
-        """Wait until so many bytes more came (TCP); ``clear`` starts counting from zero after it."""
+        """Wait until so many bytes more came (TCP); ``clear`` starts counting from zero after it.
+
+        A peer that closes before so many came has closed early, and fails the flow: for an answer
+        whose length only the peer knows, there is ``recv_until_close``.
+        """
         self.commands.append(ASTFCmdRecv(self._watermark("recv", "bytes", bytes, clear), clear))
+
+    def recv_until_close(self) -> None:
+        """Wait until the peer closes in order (TCP), however many bytes come before.
+
+        A reset ends the flow before its program. A server of TRex's takes it for ``recv`` of 4 GiB: the
+        peer's close ends the flow there, too, but such a server does not tell how flows ended.
+        """
+        self.commands.append(ASTFCmdRecvUntilClose())
 
     def recv_msg(self, pkts: int, clear: bool = False) -> None:
         """Wait until so many messages more came (UDP); ``clear`` starts counting from zero after it."""

@@ -29,6 +29,13 @@ _COUNTERS = (
     ),
     ("tcps_rexmttimeo", "", False, True),
 )
+#: How a flow may end before its program did.
+_FAILED = ("reset", "closed_early", "timed_out", "refused", "cut_off", "aborted")
+_OUTCOMES = (
+    *("completed", *_FAILED, "unanswered"),
+    *("http_1xx", "http_2xx", "http_3xx", "http_4xx", "http_5xx", "http_other"),
+)
+_TIMES = ("connect", "first_byte", "program")
 #: Flows that are counted as they are now; all others only grow.
 _GAUGES = ("m_active_flows", "m_est_flows", "m_traffic_duration")
 
@@ -45,6 +52,12 @@ class MockStatefulTransport(MockTransport):
         super().__init__(port_count, auto_finish)
         #: The counters of every profile, template group and the sum, by side and name.
         self.counters: dict[str, dict[str, float]] = {"client": {}, "server": {}}
+        #: How flows ended, of every profile and template group: by side ("client", "server") and name
+        #: ("reset", "unanswered", "http_2xx" and so on). What is not named is 0, and all other flows of the
+        #: side are ``completed``.
+        self.outcomes: dict[str, dict[str, int]] = {"client": {}, "server": {}}
+        #: The "times" of ``get_flow_outcomes``: by name, microseconds by their names, and ``count``.
+        self.times: dict[str, dict[str, float]] = {}
         #: Flows that were due and not opened in time, of every profile.
         self.missed_flows = 0
         #: What is wrong with the next profile that starts: it fails with this text.
@@ -213,6 +226,20 @@ class MockStatefulTransport(MockTransport):
         rates = {"offered_cps": 0.0, "begun_cps": 0.0, "achieved_cps": 0.0}
         counted = {"begun": begun, "established": established, "missed": self.missed_flows}
         return {**rates, **counted, "duration_s": client.get("m_traffic_duration", 0.0), "hosts": 0}
+
+    def _do_get_flow_outcomes(self, params: dict[str, Any]) -> Any:
+        self._state(params["profile_id"])
+        sides = {side: self._outcomes_of(side) for side in self.counters}
+        names = self.profile(params["profile_id"])["tg_names"] if params["profile_id"] in self._texts else []
+        times = {name: self.times.get(name, {"count": 0}) for name in _TIMES}
+        return {**sides, "groups": dict.fromkeys(names, sides), "times": times}
+
+    def _outcomes_of(self, side: str) -> dict[str, int]:
+        begun = {"client": ("tcps_connattempt", "udps_connects"), "server": ("tcps_accepts", "udps_accepts")}
+        flows = sum(int(self.counters[side].get(name, 0)) for name in begun[side])
+        failed = sum(self.outcomes[side].get(name, 0) for name in _FAILED)
+        found = {"completed": max(flows - failed, 0), **self.outcomes[side]}
+        return {name: found.get(name, 0) for name in _OUTCOMES}
 
     def _do_get_dynamic_counter_desc(self, _params: dict[str, Any]) -> Any:
         return {"name": "counter desc", "epoch": self.epoch, "data": []}

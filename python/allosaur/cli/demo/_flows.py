@@ -11,7 +11,7 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.demo import _http
 from allosaur.cli.flows import _hints, _run
 from allosaur.cli.flows._access import load_file
-from allosaur.cli.flows._drive import FlowOutcome, FlowPlan, drive, judge
+from allosaur.cli.flows._drive import FlowPlan, FlowResult, drive
 from allosaur.cli.flows._progress import progress
 from allosaur.report import Check, FlowReport, Headline, Section, flow_headlines, flow_sections
 from allosaur.server import LocalServer
@@ -22,7 +22,7 @@ DURATION_S = 3.0
 PROFILE = Path(_http.__file__)
 
 
-def run() -> FlowOutcome:
+def run() -> FlowResult:
     """Start a stateful server, run the flows, and stop it."""
     plan = FlowPlan(multiplier=RATE_CPS, duration_s=DURATION_S)
     print(
@@ -42,27 +42,26 @@ def run() -> FlowOutcome:
             client.disconnect()
 
 
-def check(outcome: FlowOutcome) -> list[Check]:
+def check(outcome: FlowResult) -> list[Check]:
     """Return what must hold of the flows, and whether it did."""
     return [
-        Check(f"flows, {one.what}", one.ok, one.found)
-        for one in [*_checks(outcome), *_run.checks(outcome, judge(outcome))]
+        Check(f"flows, {one.what}", one.ok, one.found) for one in [*_checks(outcome), *_run.checks(outcome)]
     ]
 
 
-def sections(outcome: FlowOutcome) -> list[Section]:
+def sections(outcome: FlowResult) -> list[Section]:
     """Return the part of the report that shows them."""
     return flow_sections(_report(outcome))
 
 
-def headlines(outcome: FlowOutcome) -> list[Headline]:
+def headlines(outcome: FlowResult) -> list[Headline]:
     """Return their headline numbers."""
     return flow_headlines(_report(outcome))
 
 
-def _report(outcome: FlowOutcome) -> FlowReport:
+def _report(outcome: FlowResult) -> FlowReport:
     counters = outcome.counters
-    names = [name for _, name, _ in counters.error_list()]
+    names = _hints.names(counters)
     return FlowReport(
         *("", "", True, {}, counters, outcome.rates),
         hints={name: _hints.hint(name) for name in names},
@@ -71,7 +70,7 @@ def _report(outcome: FlowOutcome) -> FlowReport:
     )
 
 
-def _checks(outcome: FlowOutcome) -> Iterator[Check]:
+def _checks(outcome: FlowResult) -> Iterator[Check]:
     asked = RATE_CPS * outcome.plan.duration_s
     offered = outcome.counters.offered_flows
     # One more or less is the end of the run, not the rate.

@@ -25,8 +25,8 @@ from allosaur.cli._steal import StealTime
 from allosaur.cli.demo import _checks, _flows
 from allosaur.cli.demo import _profile as _demo_profile
 from allosaur.cli.flows import _summary as _flow_summary
-from allosaur.cli.flows._drive import FlowOutcome
-from allosaur.cli.flows._drive import judge as judge_flows
+from allosaur.cli.flows._drive import FlowResult
+from allosaur.cli.flows._verdict import judge as judge_flows
 from allosaur.cli.streams import _groups, _summary
 from allosaur.cli.streams._drive import Outcome, Plan, drive
 from allosaur.cli.streams._progress import progress
@@ -133,7 +133,7 @@ def _send(duration_s: float, rate_pps: float) -> Outcome:
             client.disconnect()
 
 
-def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps: float, ok: bool) -> Report:
+def _report(outcome: Outcome, flows: FlowResult, checks: list[Check], rate_pps: float, ok: bool) -> Report:
     source = Path(_demo_profile.__file__)
     rate, bursts = _format.rate(rate_pps, "pps"), _demo_profile.CHAIN_PACKETS
     seconds = f"{outcome.plan.duration_s:g}"
@@ -168,7 +168,7 @@ def _report(outcome: Outcome, flows: FlowOutcome, checks: list[Check], rate_pps:
     )
 
 
-def _text(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool, report: Path) -> str:
+def _text(outcome: Outcome, flows: FlowResult, checks: list[Check], ok: bool, report: Path) -> str:
     lines = [_summary.totals(outcome, judge(outcome)), ""]
     lines += [_flow_summary.totals(flows.counters, flows.elapsed_s), ""]
     lines += [f"  {'ok    ' if check.ok else 'FAILED'}  {check.what}: {check.found}" for check in checks]
@@ -187,12 +187,12 @@ def _text(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool, r
     return "\n".join(lines)
 
 
-def _verdict(outcome: Outcome, flows: FlowOutcome, checks: list[Check], ok: bool) -> str:
+def _verdict(outcome: Outcome, flows: FlowResult, checks: list[Check], ok: bool) -> str:
     if ok:
         packets, connections = outcome.total.tx_packets, flows.counters.client.connected_flows
         return (
             f"all {packets:,} packets were sent in time, and every one of them was received; "
-            f"all {connections:,} connections were answered, to the last byte."
+            f"all {connections:,} connections completed, and every byte of them was received."
         )
     failed = [f"{check.what}: {check.found}" for check in checks if not check.ok]
     reasons = [*judge(outcome).reasons, *judge_flows(flows).reasons]

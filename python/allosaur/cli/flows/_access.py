@@ -68,6 +68,21 @@ def load_file(path: Path, tunables: Mapping[str, Tunable]) -> ASTFProfile | ASTF
         raise _profile.wrong(path, error) from error
 
 
+def resetting(profile: ASTFProfile | ASTFProfileLight) -> frozenset[str]:
+    """Return the sides whose programs end connections with a reset."""
+    fields = profile.to_json()
+    resets = [
+        any(command["name"] == "reset" for command in program["commands"])
+        for program in fields.get("program_list", ())
+    ]
+    return frozenset(
+        side
+        for template in fields.get("templates", ())
+        for side in ("client", "server")
+        if resets[template[f"{side}_template"]["program_index"]]
+    )
+
+
 def take_server(client: ASTFClient, force: bool, ports: Sequence[int] | None = None) -> None:
     """Own ports for flows for as long as this program lives, with a hint when somebody else does.
 

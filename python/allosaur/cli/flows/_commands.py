@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from allosaur.cli import _answer, _gateways, _profile
+from allosaur.cli import _answer, _format, _gateways, _profile
 from allosaur.cli._access import remote_stateful_client
 from allosaur.cli._answer import Answer, listed
 from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, explained
@@ -23,7 +23,18 @@ from allosaur.cli.flows._access import (
     put,
     take_server,
 )
-from allosaur.cli.flows._drive import RESTING, begin, latencies, read, read_groups
+from allosaur.cli.flows._drive import (
+    ALL_CLIENTS,
+    RESTING,
+    FlowPlan,
+    FlowResult,
+    begin,
+    latencies,
+    read,
+    read_groups,
+)
+from allosaur.cli.flows._verdict import FlowVerdict, judge
+from allosaur.report import FlowCounters
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, STLClient
@@ -68,12 +79,19 @@ def stop(client: STLClient, options: argparse.Namespace) -> Answer:
     chosen = _chosen(flows, options)
     running = [name for name in chosen if _state(flows, name) not in RESTING]
     with explained("cannot stop the traffic"):
-        flows.stop(pid_input=chosen, is_remove=options.clear)
+        flows.stop(pid_input=chosen)
+        verdicts = {name: verdict_so_far(read(flows, name), is_over=True) for name in running}
+        if options.clear:
+            flows.stop(pid_input=chosen, is_remove=True)
     names = ", ".join(f"'{name}'" for name in running)
     text = f"Stopped {names}." if running else "Nothing ran."
     if options.clear:
         text += f" Took {_listed(chosen, 'profile')} off the server."
-    return Answer(text, {"stopped": running, "cleared": chosen if options.clear else []})
+    for name, verdict in verdicts.items():
+        if verdict is not None:
+            text += f"\n'{name}': {_format.verdict(verdict.ok, f'{verdict.summary}.')}"
+    told = {name: _verdict_json(verdict) for name, verdict in verdicts.items()}
+    return Answer(text, {"stopped": running, "cleared": chosen if options.clear else [], "verdicts": told})
 
 
 def update(client: STLClient, options: argparse.Namespace) -> Answer:
@@ -114,10 +132,16 @@ def stats(client: STLClient, options: argparse.Namespace) -> Answer:
         states = flows.get_profiles_state()
         counters = read(flows, name, is_sum)
         parts = [_tables.states(states), _summary.totals(counters)]
+        if times := _summary.times(counters.outcomes):
+            parts.append(times)
+        is_over = all(state in RESTING for profile, state in states.items() if is_sum or profile == name)
+        verdict = verdict_so_far(counters, is_over)
         result: dict[str, Any] = {
             "profile_id": None if is_sum else name,
             "states": states,
             **_summary.counters_json(counters),
+            "times": {} if counters.outcomes is None else counters.outcomes.times,
+            "verdict": _verdict_json(verdict),
         }
         if options.counters:
             every = flows.get_traffic_stats(pid_input=name, is_sum=is_sum)
@@ -136,7 +160,28 @@ def stats(client: STLClient, options: argparse.Namespace) -> Answer:
             parts.append(_tables.flows(records) if records else _tables.NO_FLOWS)
             result["flows"] = records
     parts.append("\n".join(_summary.errors(counters)) or "No error counter has grown.")
+    if verdict is not None:
+        parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
     return Answer("\n\n".join(parts), result)
+
+
+def verdict_so_far(counters: FlowCounters, is_over: bool) -> FlowVerdict | None:
+    """Judge a profile that was started by itself; `None` when no flow was there yet.
+
+    Who stops it wants its flows to end. What its programs are, nobody knows here: one that ends with a
+    reset makes its peer count one.
+    """
+    if not counters.client.begun_flows and not counters.server.begun_flows:
+        return None
+    mask = ALL_CLIENTS if counters.client.begun_flows else 0
+    plan = FlowPlan(client_mask=mask, close_s=1.0)
+    return judge(FlowResult(plan, 0.0, 0.0, counters, [], is_over=is_over))
+
+
+def _verdict_json(verdict: FlowVerdict | None) -> dict[str, Any] | None:
+    if verdict is None:
+        return None
+    return {"ok": verdict.ok, "summary": verdict.summary, "reasons": list(verdict.reasons)}
 
 
 def _owned(client: STLClient, options: argparse.Namespace) -> ASTFClient:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _impossible_times, _thresholds
-from allosaur.cli._cut_short import UNTIL_THEN, CutShort
+from allosaur.cli import _impossible_times
+from allosaur.cli._cut_short import CutShort
 from allosaur.cli._elapsed import ran_s
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._steal import StealTime
-from allosaur.cli._thresholds import Checked, Thresholds
-from allosaur.cli.flows._hints import told_shortly
-from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters
+from allosaur.report import FlowCounters, FlowRates, FlowSampler, Outcomes, SideCounters
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient
@@ -28,8 +26,6 @@ _STOP_GRACE_S = 5.0
 """How much later than it should the server may be, before it is stopped from here."""
 _CLOSE_MAX_S = 60.0
 """Flows that are open so long after the end are not waited for, unless the user gave another time."""
-_CUT_OFF = ("err_no_syn", "err_cwf")
-"""Frames that were under way when flows were left as they were: no failure of a run that asked for it."""
 ALL_CLIENTS = 0xFFFFFFFF
 PERCENTILES = ("p50", "p90", "p99", "p99_9")
 TX = "STATE_TX"
@@ -52,6 +48,8 @@ class FlowPlan:
     """The client ports whose clients begin flows, bit by bit."""
     establish_s: float = 0.0
     close_s: float = 0.0
+    resetting: frozenset[str] = frozenset()
+    """The sides ("client", "server") whose programs end connections with a reset: it may overtake bytes."""
 
     @property
     def until_s(self) -> float:
@@ -79,7 +77,7 @@ class FlowMoment:
 
 
 @dataclass(frozen=True)
-class FlowOutcome:
+class FlowResult:
     """What a run did."""
 
     plan: FlowPlan
@@ -102,6 +100,8 @@ class FlowOutcome:
     """Who or what ended the run before its time, and when; the counters are those until then."""
     profile_warnings: Sequence[str] = ()
     """What the profile was warned of when it was loaded, which is printed already."""
+    is_over: bool = True
+    """Whether the traffic has ended: what runs is judged by what it did so far."""
 
     @property
     def all_warnings(self) -> list[str]:
@@ -109,24 +109,9 @@ class FlowOutcome:
         return [*self.profile_warnings, *self.warnings]
 
 
-@dataclass(frozen=True)
-class FlowVerdict:
-    """Whether the run kept its promise, and if not, why."""
-
-    ok: bool
-    summary: str
-    reasons: Sequence[str] = ()
-    lost_messages: int | None = None
-    """UDP messages that were sent and did not arrive; `None` without any, or when one side is not ours."""
-    thresholds: Sequence[Checked] = ()
-    """What became of each threshold."""
-    built_in: Mapping[str, Any] = field(default_factory=dict)
-    """With thresholds: the verdict without them, and what they allowed."""
-
-
 def drive(
     client: ASTFClient, plan: FlowPlan, interrupt: Interrupt, show: Callable[[FlowMoment], None]
-) -> FlowOutcome:
+) -> FlowResult:
     """Start the profile that is loaded, watch it until its flows are closed, and return what happened.
 
     It is stopped in any case, also when this raises :class:`CommandError`.
@@ -163,7 +148,7 @@ def drive(
         warnings += steal.told()
     impossible = ((f"echo of port {port}", one["impossible_times"]) for port, one in latency.items())
     warnings += _impossible_times.told(impossible)
-    return FlowOutcome(
+    return FlowResult(
         plan,
         watched.elapsed_s,
         watched.closing_s,
@@ -200,7 +185,12 @@ def read(client: ASTFClient, profile_id: str, is_sum: bool = False) -> FlowCount
     ports = client.get_acquired_ports() or None
     stats = client.get_stats(ports, pid_input=profile_id, is_sum=is_sum, only_given=True)
     profiles = list(client.get_profiles_state()) if is_sum else [profile_id]
-    return _counters(client, stats["traffic"], stats, _missed(client, profiles))
+    outcomes = None
+    if _has(client, "get_flow_outcomes"):
+        outcomes = Outcomes()
+        for name in profiles:
+            outcomes = outcomes.plus(Outcomes.from_reply(client.get_flow_outcomes(name)))
+    return _counters(client, stats["traffic"], stats, _missed(client, profiles), outcomes)
 
 
 def read_groups(client: ASTFClient, profile_id: str) -> dict[str, FlowCounters]:
@@ -209,7 +199,11 @@ def read_groups(client: ASTFClient, profile_id: str) -> dict[str, FlowCounters]:
     if not names:
         return {}
     stats = client.get_traffic_tg_stats(names, pid_input=profile_id)
-    return {name: _counters(client, stats[name], {}, None) for name in names}
+    outcomes: dict[str, Outcomes] = {}
+    if _has(client, "get_flow_outcomes"):
+        groups = client.get_flow_outcomes(profile_id)["groups"]
+        outcomes = {name: Outcomes.from_reply(group) for name, group in groups.items()}
+    return {name: _counters(client, stats[name], {}, None, outcomes.get(name)) for name in names}
 
 
 def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
@@ -237,91 +231,23 @@ def latencies(client: ASTFClient) -> dict[int, dict[str, Any]]:
     return found
 
 
-def judge(outcome: FlowOutcome, thresholds: Thresholds = _thresholds.NONE) -> FlowVerdict:
-    """Say whether all flows that were offered began, found their other end, and went well.
-
-    What thresholds decide on is left to them.
-    """
-    lost = lost_messages(outcome.counters)
-    if outcome.cut_short:
-        reasons = [outcome.cut_short, UNTIL_THEN]
-        return FlowVerdict(False, "; ".join(reasons), reasons, lost)
-    reasons = [*_missing(outcome, thresholds), *_errors(outcome, thresholds)]
-    if lost and not outcome.plan.no_close and not thresholds.decide("messages"):
-        reasons.append(f"{lost:,} UDP messages were sent and not received")
-    if outcome.overdue:
-        reasons.append("flows were still open long after the end, and were not waited for")
-    if reasons:
-        return FlowVerdict(False, "; ".join(reasons), reasons, lost)
-    if outcome.plan.servers_only:
-        return FlowVerdict(True, "all flows that came were served, and no errors were counted", (), lost)
-    return FlowVerdict(
-        True, "all flows that were offered began and were answered, and no errors were counted", (), lost
-    )
-
-
-def judge_by(thresholds: Thresholds, outcome: FlowOutcome, document: Mapping[str, Any]) -> FlowVerdict:
-    """Say the same, and whether each threshold held for the document of the run."""
-    built_in = judge(outcome, thresholds)
-    checked = thresholds.check(None if outcome.cut_short else document)
-    allowed = [] if built_in.reasons else judge(outcome).reasons
-    return replace(built_in, **_thresholds.changes(built_in, checked, allowed))
-
-
-def lost_messages(counters: FlowCounters) -> int | None:
-    """Count UDP messages that did not arrive, both ways: extra ones of one way hide no loss of the other."""
-    client, server = counters.client, counters.server
-    if not client.begun_flows or not server.begun_flows or not (client.tx_messages or server.tx_messages):
-        return None
-    ways = ((client, server), (server, client))
-    return sum(max(sender.tx_messages - receiver.rx_messages, 0) for sender, receiver in ways)
-
-
-def undecided_errors(counters: FlowCounters, thresholds: Thresholds) -> list[tuple[str, str, int]]:
-    """Return what went wrong, as (side, name, how often), but what thresholds decide on."""
-    return [
-        one
-        for one in counters.error_list()
-        if not thresholds.decide("errors", {"side": [one[0]], "counter": [one[1]]})
-    ]
-
-
-def _missing(outcome: FlowOutcome, thresholds: Thresholds) -> list[str]:
-    counters, plan = outcome.counters, outcome.plan
-    begun, missed = counters.client.begun_flows, counters.missed_flows
-    reasons = []
-    if plan.servers_only:
-        if not counters.server.begun_flows:
-            reasons.append("no flow came: nobody asked these servers")
-    elif not begun:
-        reasons.append("no flow began")
-    if missed and not thresholds.decide("missed"):
-        share = 100 * missed / max(counters.offered_flows, 1)
-        reasons.append(f"load not reached: {missed:,} flows were not opened in time ({share:.3g} %)")
-    connected = counters.client.connected_flows
-    alone = begun - connected
-    # With no_close the last ones were left on their way; but not all of them.
-    is_expected = (plan.no_close and connected) or thresholds.decide("unanswered")
-    if alone > 0 and not is_expected:
-        reasons.append(f"{alone:,} flows found no other end ({100 * alone / begun:.3g} %)")
-    return reasons
-
-
-def _errors(outcome: FlowOutcome, thresholds: Thresholds) -> list[str]:
-    expected = _CUT_OFF if outcome.plan.no_close else ()
-    errors = [one for one in undecided_errors(outcome.counters, thresholds) if one[1] not in expected]
-    return [f"errors were counted: {told_shortly(errors)}"] if errors else []
-
-
 def _missed(client: ASTFClient, profiles: Sequence[str]) -> int | None:
     """Count the flows that were not opened in time; `None` when the server does not, as TRex's."""
-    if "get_flow_rates" not in client.get_server_supported_cmds():
+    if not _has(client, "get_flow_rates"):
         return None
     return sum(int(client.get_flow_rates(name)["missed"]) for name in profiles)
 
 
+def _has(client: ASTFClient, command: str) -> bool:
+    return command in client.get_server_supported_cmds()
+
+
 def _counters(
-    client: ASTFClient, traffic: Mapping[str, Any], ports: Mapping[Any, Any], missed: int | None
+    client: ASTFClient,
+    traffic: Mapping[str, Any],
+    ports: Mapping[Any, Any],
+    missed: int | None,
+    outcomes: Outcomes | None,
 ) -> FlowCounters:
     _, wrong = client.is_traffic_stats_error(traffic)
     return FlowCounters(
@@ -329,6 +255,7 @@ def _counters(
         SideCounters.from_stats("server", traffic["server"], ports),
         missed,
         {side: {name: int(traffic[side][name]) for name in names} for side, names in wrong.items()},
+        outcomes,
     )
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from allosaur.report import FlowCounters
+
 _LOST = (
     "packets were dropped or delayed on the path: compare the port counters with those of the device, "
     "or lower -m"
@@ -23,6 +25,19 @@ _MEMORY = "out of memory for flows or packets: lower -m, or let flows end sooner
 _LATE = "packets for flows that were closed already, late packets, or packets of another sender"
 
 _HINTS = {
+    "reset": "the peer, or a device between, ended connections with RST: look at its log and its limits",
+    "closed_early": (
+        "the peer closed before the program had what it waits for, or took what it sends: look at its log; a "
+        "program that reads until the peer closes says recv_until_close()"
+    ),
+    "timed_out": _SILENT,
+    "refused": "nobody listens at that address and port, or a firewall refuses: check both",
+    "cut_off": "the test ended first: give flows longer (--close-within), or see why they last so long",
+    "aborted": "too many flows for memory, or packets that make no sense: see the error counters",
+    "unanswered": "the peer sent no data: look at what it does with the request",
+    "http_4xx": "the server refuses the request: check its path and its Host header",
+    "http_5xx": "the server fails: look at its log; it may be overloaded",
+    "http_other": "what came is no HTTP/1: is the port right?",
     "tcps_conndrops": f"connections were refused, or {_SILENT}",
     "tcps_timeoutdrop": _SILENT,
     "tcps_rexmttimeo": _LOST,
@@ -76,6 +91,16 @@ _HINTS = {
 }
 
 _MEANINGS = {
+    "reset": "flows reset by the peer",
+    "closed_early": "flows closed by the peer before their end",
+    "timed_out": "flows that timed out",
+    "refused": "flows that were refused",
+    "cut_off": "flows cut off by the end of the test",
+    "aborted": "flows given up here",
+    "unanswered": "flows that got no data",
+    "http_4xx": "responses of class 4xx",
+    "http_5xx": "responses of class 5xx",
+    "http_other": "responses without a status line of HTTP",
     "tcps_conndrops": "connections that failed before they were established",
     "tcps_timeoutdrop": "connections dropped after retransmission timeouts",
     "tcps_rexmttimeo": "retransmission timeouts",
@@ -156,6 +181,11 @@ def told_shortly(errors: Sequence[tuple[str, str, int]]) -> str:
     shown = "; ".join(told(*one) for one in errors[:_TOLD_MAX])
     more = len(errors) - _TOLD_MAX
     return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def names(counters: FlowCounters) -> list[str]:
+    """Return the names of all that is wrong: ways in which flows ended, and error counters."""
+    return list(dict.fromkeys(name for _, name, _ in counters.trouble()))
 
 
 def hint(name: str) -> str:

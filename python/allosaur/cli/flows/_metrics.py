@@ -21,6 +21,7 @@ from allosaur.cli._thresholds import (
     unmeasured,
 )
 from allosaur.cli.flows._drive import FlowPlan
+from allosaur.report import HTTP_CLASSES
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, ASTFProfile, ASTFProfileLight
@@ -28,7 +29,19 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Value = Callable[[Row], float | None]
 _LATENCY, _PERCENTILE, _MISSED, _CLIENTS, _MESSAGES = "latency", "percentile", "missed", "clients", "messages"
+_OUTCOMES, _BYTES, _RESPONSES, _TIMED = "outcomes", "bytes", "responses", "times"
 _TEMPLATE, _PORT, _COUNTER, _SIDE = "template", "port", "counter", "side"
+_ENDS = (
+    ("completed", "flows whose program came to its end"),
+    ("reset", "flows that the peer reset"),
+    ("closed_early", "flows that the peer closed before their end"),
+    ("timed_out", "flows that timed out"),
+    ("refused", "flows that were refused"),
+    ("cut_off", "flows that the end of the test cut off"),
+    ("aborted", "flows that were given up here"),
+    ("unanswered", "flows that waited for data and got none"),
+)
+"""How flows may end, with what the metric of each counts."""
 
 
 def _rows(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
@@ -69,9 +82,52 @@ def _client(name: str) -> Value:
     return lambda row: float(row["clients"][name])
 
 
-def _unanswered(row: Row) -> float:
+def _ended(outcome: str, is_share: bool) -> Callable[[Document, Labels], list[Reading]]:
+    """Return what reads how flows ended, of each side that has some; of clients alone, who got no data.
+
+    A server of TRex's does not tell; there, those that found no other end stand for unanswered ones.
+    """
+    sides = ("client",) if outcome == "unanswered" else ("client", "server")
+
+    def read(document: Document, labels: Labels) -> list[Reading]:
+        asked = labels.get(_SIDE, EACH)
+        found = []
+        for where, row in _rows(document, labels):
+            for side in sides:
+                begun = float(row[f"{side}s"]["begun_flows"])
+                if not begun or asked not in (EACH, side):
+                    continue
+                counted = _ends_of(row, side, outcome)
+                if counted is not None and is_share:
+                    counted = 100 * counted / begun
+                found.append(Reading(counted, ", ".join(filter(None, (where, f"{side}s")))))
+        return found
+
+    return read
+
+
+def _ends_of(row: Row, side: str, outcome: str) -> float | None:
+    if row["outcomes"] is not None:
+        return float(row["outcomes"][f"{side}s"][outcome])
+    if outcome != "unanswered":
+        return None
     clients = row["clients"]
     return float(max(clients["begun_flows"] - clients["connected_flows"], 0))
+
+
+def _http(name: str) -> Value:
+    return lambda row: None if row["outcomes"] is None else float(row["outcomes"]["clients"][f"http_{name}"])
+
+
+def _responses(row: Row) -> float | None:
+    """Return how many answers there were; of none, the share of a class is 0."""
+    counted = [_http(name)(row) for name in HTTP_CLASSES]
+    known = [count for count in counted if count is not None]
+    return max(sum(known), 1.0) if known else None
+
+
+def _time(time: str, key: str) -> Callable[[Document, Labels], list[Reading]]:
+    return lambda document, _: [Reading(document["times"].get(time, {}).get(key))]
 
 
 def _count(name: str) -> Value:
@@ -123,6 +179,44 @@ def _bits(side: str, way: str) -> Metric:
     )
 
 
+def _both_of(outcome: str, meaning: str) -> tuple[Metric, Metric]:
+    """Return a share and a count of flows that ended so."""
+    is_of_clients = outcome == "unanswered"
+    labels = (_TEMPLATE,) if is_of_clients else (_SIDE, _TEMPLATE)
+    needs = _CLIENTS if is_of_clients else _OUTCOMES
+    more = (labels, needs, outcome)
+    return (
+        Metric(outcome, SHARE, f"{meaning}, of all", _ended(outcome, True), *more),
+        Metric(f"{outcome}.flows", COUNT, "the same, counted", _ended(outcome, False), *more),
+    )
+
+
+def _http_metrics(name: str) -> tuple[Metric, Metric]:
+    what = "that begin with no status line of HTTP/1" if name == "other" else f"of class {name}"
+    check = f"http.{name}"
+    share, counted = _of(_share(_http(name), _responses)), _of(_http(name))
+    return (
+        Metric(check, SHARE, f"responses {what}, of all", share, (_TEMPLATE,), _RESPONSES, check),
+        Metric(f"{check}.responses", COUNT, "the same, counted", counted, (_TEMPLATE,), _RESPONSES, check),
+    )
+
+
+_PERCENTILES = (
+    ("min", "min", "the shortest"),
+    ("average", "average", "the average"),
+    ("p50", "p50", "half of the flows kept to it"),
+    ("p90", "p90", "90 % of the flows kept to it"),
+    ("p99", "p99", "99 % of the flows kept to it"),
+    ("p99.9", "p99_9", "99.9 % of the flows kept to it"),
+    ("max", "max", "the longest"),
+)
+_TIMES_MEAN = {
+    "connect": "time from a client's SYN to the connection",
+    "first_byte": "time from the beginning of a client's flow to its first data",
+    "program": "time from the beginning of a client's flow to the end of its program",
+}
+
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         "missed",
@@ -133,18 +227,8 @@ METRICS: tuple[Metric, ...] = (
         decides="missed",
     ),
     Metric("missed.flows", COUNT, "the same, counted", _of(_count("missed_flows")), (), _MISSED, "missed"),
-    Metric(
-        "unanswered",
-        SHARE,
-        "flows that found no other end, of those opened",
-        _of(_share(_unanswered, _client("begun_flows"))),
-        (_TEMPLATE,),
-        _CLIENTS,
-        "unanswered",
-    ),
-    Metric(
-        "unanswered.flows", COUNT, "the same, counted", _of(_unanswered), (_TEMPLATE,), _CLIENTS, "unanswered"
-    ),
+    *(one for name, meaning in _ENDS for one in _both_of(name, meaning)),
+    *(one for name in HTTP_CLASSES for one in _http_metrics(name)),
     Metric(
         "errors",
         COUNT,
@@ -160,6 +244,14 @@ METRICS: tuple[Metric, ...] = (
         _of(_count("lost_messages")),
         needs=_MESSAGES,
         decides="messages",
+    ),
+    Metric(
+        "lost.bytes",
+        COUNT,
+        "bytes of TCP that programs sent and that were not received, both ways",
+        _of(_count("lost_bytes")),
+        needs=_BYTES,
+        decides="bytes",
     ),
     Metric(
         "opened.flows",
@@ -187,6 +279,11 @@ METRICS: tuple[Metric, ...] = (
         _CLIENTS,
     ),
     *(_bits(side, way) for side in ("clients", "servers") for way in ("tx", "rx")),
+    *(
+        Metric(f"{time}.{name}", TIME, f"{what}: {meaning}", _time(time, f"{key}_us"), (), _TIMED)
+        for time, what in _TIMES_MEAN.items()
+        for name, key, meaning in _PERCENTILES
+    ),
     Metric(
         "latency.loss",
         SHARE,
@@ -230,7 +327,9 @@ def refuse_unmeasured(
             raise unmeasured(one, "a server of TRex's does not tell it")
         if needs == _MISSED and "get_flow_rates" not in supported:
             raise unmeasured(one, "a server of TRex's does not tell it")
-        if needs in (_CLIENTS, _MISSED) and plan.servers_only:
+        if needs in (_OUTCOMES, _RESPONSES, _TIMED) and "get_flow_outcomes" not in supported:
+            raise unmeasured(one, "a server of TRex's does not tell it")
+        if needs in (_CLIENTS, _MISSED, _RESPONSES, _TIMED, _BYTES) and plan.servers_only:
             raise unmeasured(one, "with --servers-only no client opens flows")
         if needs == _MESSAGES and (not has_udp or plan.servers_only):
             raise unmeasured(one, "no UDP messages go between clients and servers of this run")

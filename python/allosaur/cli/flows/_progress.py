@@ -11,9 +11,11 @@ from allosaur.cli._live import SPARKLINE_WIDTH, Progress, suited
 from allosaur.cli._options import FOREVER
 from allosaur.cli.flows import _hints
 from allosaur.cli.flows._drive import FlowMoment
+from allosaur.report import SIDES, FlowCounters
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
 
 _VALUE_WIDTH = 16
 """So that the columns stand still while their numbers grow."""
@@ -26,8 +28,15 @@ def progress(title: str, stream: TextIO | None = None) -> Progress[FlowMoment]:
     return suited(stream, lambda moment: live_view(title, moment), _Lines())
 
 
+def _failed(counters: FlowCounters) -> str:
+    """Return how many flows ended before their programs, at the end that knows of more."""
+    if counters.outcomes is None:
+        return ""
+    return f", failed {_format.count(max(counters.outcomes.side(side).failed() for side in SIDES))}"
+
+
 class _Lines:
-    """A line of each moment; error counters are named under it when they grow from nothing."""
+    """A line of each moment; what goes wrong is named under it when it first does."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
@@ -37,11 +46,12 @@ class _Lines:
         line = (
             f"{clock(moment)}: offered {_format.rate(rates.offered_fps, 'flows/s')}, "
             f"connected {_format.rate(rates.client.connected_fps, 'flows/s')}; "
-            f"missed {_format.count(counters.missed_flows)}; active {_format.count(rates.active_flows)}; "
+            f"missed {_format.count(counters.missed_flows)}{_failed(counters)}; "
+            f"active {_format.count(rates.active_flows)}; "
             f"clients {_format.rate(rates.client.tx_data_bps, 'bps')}, "
             f"servers {_format.rate(rates.server.tx_data_bps, 'bps')}"
         )
-        news = [one for one in counters.error_list() if one[:2] not in self._told]
+        news = [one for one in counters.trouble() if one[:2] not in self._told]
         self._told.update(one[:2] for one in news)
         return "\n".join([line, *(f"  {error}" for error in error_lines(news))])
 
@@ -52,7 +62,7 @@ def live_view(title: str, moment: FlowMoment) -> RenderableType:
 
     bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
     now = moment.history[-1] if moment.history else 0.0
-    errors = error_lines(moment.counters.error_list())
+    errors = error_lines(moment.counters.trouble())
     lines = errors[:_ERRORS_SHOWN]
     if len(errors) > _ERRORS_SHOWN:
         lines.append(f"and {len(errors) - _ERRORS_SHOWN} more lines of errors")
@@ -94,6 +104,10 @@ def _table(moment: FlowMoment) -> FittedTable:
     style = "bold red" if counters.missed_flows else ""
     table.add(("missed flows", style), (missed, style), "")
     both = (counters.client, counters.server)
+    if counters.outcomes is not None:
+        failed = [counters.outcomes.side(side).failed() for side in SIDES]
+        style = "bold red" if any(failed) else ""
+        table.add(("failed flows", style), *((_format.count(count), style) for count in failed))
     table.add("active flows", *(_format.count(side.active_flows) for side in both))
     table.add("established", *(_format.count(side.established_flows) for side in both))
     table.add("data sent", *(_format.rate(side.tx_data_bps, "bps") for side in sides))

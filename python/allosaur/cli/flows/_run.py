@@ -16,10 +16,19 @@ from allosaur.cli._errors import bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._thresholds import Thresholds
 from allosaur.cli.flows import _hints, _metrics, _summary
-from allosaur.cli.flows._access import check_clients, load_file, plan_of, put, take_server
-from allosaur.cli.flows._drive import FlowOutcome, FlowVerdict, drive, judge, judge_by, undecided_errors
+from allosaur.cli.flows._access import check_clients, load_file, plan_of, put, resetting, take_server
+from allosaur.cli.flows._drive import FlowResult, drive
 from allosaur.cli.flows._progress import progress
-from allosaur.report import Check, FlowReport, write_flow_report
+from allosaur.cli.flows._verdict import (
+    FlowVerdict,
+    ends,
+    is_comparable,
+    is_cut_off_asked,
+    judge,
+    judge_by,
+    undecided_errors,
+)
+from allosaur.report import SIDES, Check, FlowCounters, FlowReport, write_flow_report
 from allosaur.server import LocalServer
 
 
@@ -43,6 +52,7 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     # Before anything is started: a profile that does not load needs no server.
     with _profile.noted_warnings() as noted:
         profile = load_file(path, tunables)
+    plan = replace(plan, resetting=resetting(profile))
     server = partial(_local_server, options, own)
     with Interrupt() as interrupt, _run.client_of_run(options, remote_stateful_client, server) as client:
         check_clients(client, options)
@@ -79,9 +89,10 @@ def _local_server(options: argparse.Namespace, own: OwnServer | None) -> LocalSe
 
 
 def _report(
-    options: argparse.Namespace, outcome: FlowOutcome, verdict: FlowVerdict, thresholds: Thresholds
+    options: argparse.Namespace, outcome: FlowResult, verdict: FlowVerdict, thresholds: Thresholds
 ) -> FlowReport:
     plan, counters = outcome.plan, outcome.counters
+    told = _hints.names(counters)
     path = Path(options.profile)
     asked = f"{plan.multiplier:g} times the profile's flows"
     ran = f"{outcome.elapsed_s:.2f} s, and {outcome.closing_s:.2f} s more until flows were closed"
@@ -94,13 +105,13 @@ def _report(
         rates=outcome.rates,
         groups=outcome.groups,
         latency=outcome.latency,
-        hints={name: _hints.hint(name) for _, name, _ in counters.error_list()},
-        meanings={name: _hints.meaning(name) for _, name, _ in counters.error_list()},
+        hints={name: _hints.hint(name) for name in told},
+        meanings={name: _hints.meaning(name) for name in told},
         reasons=verdict.reasons,
+        expected=("cut_off",) if is_cut_off_asked(outcome) else (),
         duration_s=outcome.elapsed_s,
-        lost_messages=verdict.lost_messages,
         checks=[
-            *checks(outcome, verdict, thresholds),
+            *checks(outcome, thresholds),
             *(Check(*row) for row in _thresholds.check_rows(verdict.thresholds)),
         ],
         reproduce=[_again.command(options)],
@@ -109,12 +120,10 @@ def _report(
     )
 
 
-def checks(
-    outcome: FlowOutcome, verdict: FlowVerdict, thresholds: Thresholds = _thresholds.NONE
-) -> list[Check]:
+def checks(outcome: FlowResult, thresholds: Thresholds = _thresholds.NONE) -> list[Check]:
     """Return what a report says must hold, and whether it did, but for what thresholds decide on."""
     counters, plan = outcome.counters, outcome.plan
-    opened, connected_flows = counters.client.begun_flows, counters.client.connected_flows
+    opened = counters.client.begun_flows
     found: list[Check] = []
     if not plan.servers_only:
         missed = counters.missed_flows
@@ -123,12 +132,22 @@ def checks(
         )
         if not thresholds.decide("missed"):
             found.append(Check("flows that were missed", not missed and opened > 0, text))
-        is_whole = plan.no_close or opened == connected_flows
-        if not thresholds.decide("unanswered"):
-            found.append(Check("flows that were answered", is_whole, f"{connected_flows:,} of {opened:,}"))
+    failed = ends(outcome, thresholds)
+    found.append(Check("flows that completed", not failed, "; ".join(failed) or _completed(counters)))
     wrong = _hints.told_shortly(undecided_errors(counters, thresholds))
     found.append(Check("error counters", not wrong, wrong or "all are zero"))
-    if verdict.lost_messages is not None and not plan.no_close and not thresholds.decide("messages"):
-        lost = verdict.lost_messages
-        found.append(Check("UDP messages that were lost", lost == 0, f"{lost:,}"))
+    if is_comparable(outcome):
+        for what, lost, check in (
+            ("UDP messages that were lost", counters.lost_messages, "messages"),
+            ("bytes of TCP that were lost", None if plan.resetting else counters.lost_bytes, "bytes"),
+        ):
+            if lost is not None and not thresholds.decide(check):
+                found.append(Check(what, lost == 0, f"{lost:,}"))
     return found
+
+
+def _completed(counters: FlowCounters) -> str:
+    if counters.outcomes is None:
+        return f"{counters.client.connected_flows:,} connected; the server does not tell how they ended"
+    ours = [(side, counters.outcomes.side(side)) for side in SIDES if counters.side(side).begun_flows]
+    return ", ".join(f"{one.completed:,} at {side}s" for side, one in ours) or "none"

@@ -18,7 +18,11 @@ from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
 from allosaur.cli._options import FOREVER
 from allosaur.cli._pcap import summarize
-from allosaur.cli.flows._access import load_file
+from allosaur.cli.flows import _summary as _run_summary
+from allosaur.cli.flows._access import load_file, resetting
+from allosaur.cli.flows._drive import FlowPlan, FlowResult
+from allosaur.cli.flows._verdict import ends
+from allosaur.report import SIDES, FlowCounters, Outcomes, SideCounters
 
 DEFAULT_DURATION_S = 5.0
 _SUMMARY = (
@@ -26,10 +30,9 @@ _SUMMARY = (
     ("bytes sent", "sent_bytes"),
     ("bytes delivered", "received_bytes"),
     ("flows that could not begin", "missed"),
-    ("flows that were reset", "reset"),
-    ("flows refused or given up", "given_up"),
     ("flows that had not ended", "left"),
 )
+_TOLD_BY_ENDS = (" flows were refused or given up", " flows were reset")
 _ALWAYS = {"flows", "sent_bytes", "received_bytes"}
 _LINK = (
     ("packets", "frames"),
@@ -52,19 +55,18 @@ def run(options: argparse.Namespace) -> int:
         captures = files or ({"client": Path(folder) / "client.pcap"} if options.list else {})
         outcome = _simulate(words, captures, requests, str(path))
         total, packets = _listed(options, captures)
-    ok = bool(outcome["verdict"]["ok"])
+    problems = judge(outcome, resetting(profile))
+    ok = not problems
     if options.json:
         more = {"listed": packets} if options.list else {}
-        print(json.dumps({**_json_object(options, files, outcome), **more}, indent=2))
+        print(json.dumps({**_json_object(options, files, outcome, problems), **more}, indent=2))
     else:
         if options.list:
             print(_packet_list.text(packets, total) + "\n")
         print(text(outcome))
         for name in files.values():
             print(f"Wrote {name}.")
-        print(
-            "OK: " + _summary(outcome) if ok else "FAILED: " + "; ".join(outcome["verdict"]["problems"]) + "."
-        )
+        print("OK: " + _summary(outcome) if ok else "FAILED: " + "; ".join(problems) + ".")
     return EXIT_OK if ok else EXIT_FAILED
 
 
@@ -74,6 +76,25 @@ def _listed(options: argparse.Namespace, captures: Mapping[str, Path]) -> tuple[
         return 0, []
     limit = options.limit or _packet_list.LIMIT_PACKETS
     return summarize(captures["client"]).packets, _packet_list.listed(captures["client"], limit)
+
+
+def judge(outcome: Mapping[str, Any], resetting_sides: frozenset[str]) -> list[str]:
+    """Return what did not go well: how flows ended, as after a run, and what else the simulation saw.
+
+    The link is the simulation's own: it knows which bytes must have come, and what a bad link makes of
+    counters. Flows that were reset or given up are told by their ends.
+    """
+    plan = FlowPlan(resetting=resetting_sides)
+    ended = ends(FlowResult(plan, outcome["seconds"], 0.0, _flow_counters(outcome), []))
+    others = [one for one in outcome["verdict"]["problems"] if not one.endswith(_TOLD_BY_ENDS)]
+    return [*ended, *others]
+
+
+def _flow_counters(outcome: Mapping[str, Any]) -> FlowCounters:
+    client, server = (
+        SideCounters.from_stats(side, _counters(outcome[side]["counters"]), {}) for side in SIDES
+    )
+    return FlowCounters(client, server, outcomes=Outcomes.from_reply(outcome["outcomes"]))
 
 
 def capture_files(output: str | None) -> dict[str, Path]:
@@ -136,7 +157,11 @@ def text(outcome: Mapping[str, Any]) -> str:
         for label, name in _SUMMARY
         if name in _ALWAYS or any(side[name] for side in sides)
     ]
+    outcomes = Outcomes.from_reply(outcome["outcomes"])
+    rows += [[label, *map(_format.count, values)] for label, values in outcomes.rows()]
     parts = [_format.table(["", "clients", "servers"], rows), ""]
+    if times := _run_summary.times(outcomes):
+        parts += [times, ""]
     counters = [
         [("! " if client["is_error"] else "  ") + client["name"], _number(client), _number(server)]
         for client, server in zip(sides[0]["counters"], sides[1]["counters"], strict=True)
@@ -190,7 +215,10 @@ def _summary(outcome: Mapping[str, Any]) -> str:
 
 
 def _json_object(
-    options: argparse.Namespace, files: Mapping[str, Path], outcome: Mapping[str, Any]
+    options: argparse.Namespace,
+    files: Mapping[str, Path],
+    outcome: Mapping[str, Any],
+    problems: Sequence[str],
 ) -> dict[str, Any]:
     def side(name: str) -> dict[str, Any]:
         found = dict(outcome[name])
@@ -202,8 +230,8 @@ def _json_object(
     return {
         "command": "sim",
         "mode": "stateful",
-        "ok": outcome["verdict"]["ok"],
-        "problems": outcome["verdict"]["problems"],
+        "ok": not problems,
+        "problems": list(problems),
         "profile": options.profile,
         "seed": options.seed,
         "captures": {name: str(file) for name, file in files.items()},
@@ -214,6 +242,8 @@ def _json_object(
             group["name"]: {name: _counters(group[name]) for name in ("client", "server")}
             for group in outcome["groups"]
         },
+        "outcomes": {f"{side}s": outcome["outcomes"][side] for side in ("client", "server")},
+        "times": outcome["outcomes"]["times"],
         "link": {"to_server": outcome["link_to_server"], "to_client": outcome["link_to_client"]},
         "faults": outcome["faults"],
     }

@@ -7,25 +7,30 @@ from typing import Any
 
 from allosaur.cli import _format, _thresholds
 from allosaur.cli._options import FOREVER
-from allosaur.cli.flows._drive import FlowOutcome, FlowVerdict
-from allosaur.cli.flows._hints import hint
+from allosaur.cli.flows._drive import FlowResult
+from allosaur.cli.flows._hints import hint, names
 from allosaur.cli.flows._progress import error_lines
-from allosaur.report import FlowCounters, SideCounters
+from allosaur.cli.flows._verdict import FlowVerdict, is_cut_off_asked
+from allosaur.report import TIMES, FlowCounters, Outcomes, SideCounters, was_timed
 
 _TIMES = {
-    "least": "min_us",
-    "median": "p50_us",
+    "min": "min_us",
     "average": "average_us",
-    "99 %": "p99_us",
-    "most": "max_us",
-    "jitter": "jitter_us",
+    "p50": "p50_us",
+    "p90": "p90_us",
+    "p99": "p99_us",
+    "p99.9": "p99_9_us",
+    "max": "max_us",
 }
-"""The columns of latency. A server of TRex's tells no percentiles."""
+"""The columns of times. A server of TRex's tells no percentiles of latency."""
+_LATENCY = {**_TIMES, "jitter": "jitter_us"}
 
 
-def text(outcome: FlowOutcome, verdict: FlowVerdict) -> str:
+def text(outcome: FlowResult, verdict: FlowVerdict) -> str:
     """Return the tables, what went wrong, the warnings and the verdict."""
     parts = [totals(outcome.counters, outcome.elapsed_s)]
+    if found := times(outcome.counters.outcomes):
+        parts += ["", found]
     if outcome.groups:
         parts += ["", groups(outcome.groups)]
     if outcome.latency:
@@ -33,7 +38,7 @@ def text(outcome: FlowOutcome, verdict: FlowVerdict) -> str:
     if verdict.thresholds:
         parts += ["", _thresholds.table(verdict.thresholds)]
     parts.append("")
-    parts += errors(outcome.counters)
+    parts += errors(outcome.counters, ("cut_off",) if is_cut_off_asked(outcome) else ())
     parts += [f"warning: {warning}" for warning in outcome.warnings]
     missed = _format.count(outcome.counters.missed_flows)
     closing = f", closed flows for {_format.seconds(outcome.closing_s)}" if outcome.closing_s >= 0.1 else ""
@@ -59,23 +64,39 @@ def totals(counters: FlowCounters, elapsed_s: float | None = None) -> str:
     return _format.table(["", "clients", "servers"], rows)
 
 
-def errors(counters: FlowCounters) -> list[str]:
-    """Return what went wrong, with what to do."""
-    return error_lines(counters.error_list())
+def errors(counters: FlowCounters, without: Sequence[str] = ()) -> list[str]:
+    """Return what went wrong, with what to do; but what was asked for."""
+    return error_lines([one for one in counters.trouble() if one[1] not in without])
+
+
+def times(outcomes: Outcomes | None) -> str:
+    """Return the table of how long the flows of clients took; empty where nobody knows."""
+    found = {} if outcomes is None else outcomes.times
+    rows = [
+        [label, _format.count(int(found[name]["count"])), *_times(found[name], _TIMES)]
+        for name, label in TIMES.items()
+        if name in found and was_timed(found[name])
+    ]
+    return _format.table(["time of flows", "flows", *_TIMES], rows) if rows else ""
+
+
+def _times(found: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
+    return [_format.seconds(found[name] * 1e-6) if name in found else "-" for name in columns.values()]
 
 
 def groups(found: Mapping[str, FlowCounters]) -> str:
     """Return the table of template groups."""
-    header = ["group", "opened", "connected", "active", "clients sent", "servers sent", "errors"]
+    header = ["group", "opened", "connected", "completed", "active", "clients sent", "servers sent", "errors"]
     rows = [
         [
             name,
             _format.count(one.client.begun_flows),
             _format.count(one.client.connected_flows),
+            _format.count(None if one.outcomes is None else one.outcomes.client.completed),
             _format.count(one.client.active_flows),
             _format.count(one.client.tx_data_bytes),
             _format.count(one.server.tx_data_bytes),
-            ", ".join(dict.fromkeys(name for _, name, _ in one.error_list())) or "none",
+            ", ".join(names(one)) or "none",
         ]
         for name, one in found.items()
     ]
@@ -89,14 +110,14 @@ def latency(found: Mapping[int, Mapping[str, Any]]) -> str:
             f"port {port}",
             _format.count(one["sent"]),
             _format.count(one["received"]),
-            *(_format.seconds(one[name] * 1e-6) if name in one else "-" for name in _TIMES.values()),
+            *_times(one, _LATENCY),
         ]
         for port, one in sorted(found.items())
     ]
-    return _format.table(["latency", "sent", "received", *_TIMES], rows)
+    return _format.table(["latency", "sent", "received", *_LATENCY], rows)
 
 
-def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
+def json_object(outcome: FlowResult, verdict: FlowVerdict) -> dict[str, Any]:
     """Return the part of a JSON result that every run has; docs/guide/command-line.md describes it."""
     asked, counters = outcome.plan.duration_s, outcome.counters
     elapsed_s = outcome.elapsed_s
@@ -116,7 +137,9 @@ def json_object(outcome: FlowOutcome, verdict: FlowVerdict) -> dict[str, Any]:
         "cut_short": outcome.cut_short or None,
         "offered_fps": round(offered, 1),
         **result,
-        "lost_messages": verdict.lost_messages,
+        "lost_messages": counters.lost_messages,
+        "lost_bytes": counters.lost_bytes,
+        "times": {} if counters.outcomes is None else counters.outcomes.times,
         "groups": {name: counters_json(one) for name, one in outcome.groups.items()},
         "latency": {str(port): dict(one) for port, one in sorted(outcome.latency.items())},
         "warnings": outcome.all_warnings,
@@ -132,7 +155,16 @@ def counters_json(counters: FlowCounters) -> dict[str, Any]:
     values = counters.to_json()
     values |= {f"{side}s": values.pop(side) for side in ("client", "server")}
     values["errors"] = error_objects(counters.error_list())
+    if counters.outcomes is not None:
+        values["outcomes"] = {f"{side}s": one for side, one in values["outcomes"].items()}
+        values["failures"] = failure_objects(counters)
     return values
+
+
+def failure_objects(counters: FlowCounters) -> list[dict[str, Any]]:
+    """Return in which ways flows failed, or were answered badly, with what to do, as plain data."""
+    ways = counters.trouble()[: len(counters.trouble()) - len(counters.error_list())]
+    return [{"side": side, "outcome": name, "count": count, "hint": hint(name)} for side, name, count in ways]
 
 
 def error_objects(found: Sequence[tuple[str, str, int]]) -> list[dict[str, Any]]:

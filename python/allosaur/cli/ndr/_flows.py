@@ -1,8 +1,8 @@
 """Trials of stateful traffic: a profile at a multiplier, for so long.
 
-What is offered are flows. Lost are those that were not opened in time, found no other end or counted an
-error (a retransmission, a reset): a flow that had to try again did not pass. UDP messages that are missing
-count too.
+What is offered are flows. Lost are those that were not opened in time, did not come to the end of their
+program, got no data or a bad answer, or counted an error (a retransmission): a flow that had to try again did
+not pass. UDP messages and bytes that are missing count too.
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Any
 from allosaur.cli import _gateways
 from allosaur.cli._errors import EXIT_SETUP, bad_input
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.flows._access import check_clients, load_file, plan_of, put, take_server
-from allosaur.cli.flows._drive import FlowOutcome, drive, lost_messages
+from allosaur.cli.flows._access import (
+    check_clients,
+    load_file,
+    plan_of,
+    put,
+    resetting,
+    take_server,
+)
+from allosaur.cli.flows._drive import FlowResult, drive
+from allosaur.cli.flows._verdict import ends, failed_flows, is_comparable
 from allosaur.cli.ndr import _criteria
 from allosaur.cli.ndr._bench import Case, Scale, Show
 from allosaur.cli.ndr._rates import flow_factor
@@ -58,6 +66,7 @@ class FlowBench:
         flow_rate = sum(float(one["cps"]) for one in templates if one.get("cps"))
         if not flow_rate:
             raise bad_input(f"profile {case.path}: no template opens flows; give one a rate (cps)")
+        self._plan = replace(self._plan, resetting=resetting(profile))
         put(self._client, self._plan, case.path, profile, options.force)
         _gateways.wait(
             self._client, _gateways.of_flows(self._client, self._plan.client_mask), self._interrupt
@@ -96,20 +105,20 @@ class FlowBench:
         return Stopped(why)
 
 
-def counted(outcome: FlowOutcome, load: float, took_s: float, options: argparse.Namespace) -> Trial:
+def counted(outcome: FlowResult, load: float, took_s: float, options: argparse.Namespace) -> Trial:
     """Return the trial that a run was."""
     counters = outcome.counters
     offered, missed = counters.offered_flows, counters.missed_flows or 0
-    alone = max(counters.client.begun_flows - counters.client.connected_flows, 0)
-    if outcome.plan.no_close:
-        alone = 0  # those that were cut off at the end are not known from those that found no other end
-    messages = lost_messages(counters) or 0
+    messages = counters.lost_messages or 0
     not_reached = max(missed - round(options.missed * offered), 0)
     details: dict[str, Any] = {
         "flows": counters.client.begun_flows,
         "connected": counters.client.connected_flows,
         "missed": missed,
         "errors": counters.to_json()["errors"],
+        "outcomes": None if counters.outcomes is None else counters.outcomes.to_json(),
+        "times": {} if counters.outcomes is None else counters.outcomes.times,
+        "why": ends(outcome),
         "lost_messages": messages,
         "elapsed_s": round(outcome.elapsed_s, 6),
         "latency": worst_latency(outcome.latency),
@@ -120,8 +129,15 @@ def counted(outcome: FlowOutcome, load: float, took_s: float, options: argparse.
     failures = _criteria.failures(options.criteria, details)
     if outcome.overdue:
         failures.append("flows were still open long after the end")
-    lost = min(alone + counters.error_events + messages + not_reached, offered)
+    failed = failed_flows(outcome)
+    if not failed and not messages and _are_bytes_missing(outcome):
+        failed = 1  # nobody knows of how many flows they are
+    lost = min(failed + counters.error_events + messages + not_reached, offered)
     return Trial(load, outcome.plan.duration_s, offered, lost, failures, took_s, details)
+
+
+def _are_bytes_missing(outcome: FlowResult) -> bool:
+    return bool(outcome.counters.lost_bytes and is_comparable(outcome) and not outcome.plan.resetting)
 
 
 def worst_latency(ports: Mapping[int, Mapping[str, Any]]) -> dict[str, float] | None:

@@ -87,6 +87,7 @@ class _Methods:
     get_tg_names = delegate("_counters", Counters.get_tg_names)
     get_traffic_tg_stats = delegate("_counters", Counters.get_traffic_tg_stats)
     get_flow_rates = delegate("_counters", Counters.get_flow_rates)
+    get_flow_outcomes = delegate("_counters", Counters.get_flow_outcomes)
     start_latency = delegate("_latency", Latency.start_latency)
     stop_latency = delegate("_latency", Latency.stop_latency)
     update_latency = delegate("_latency", Latency.update_latency)

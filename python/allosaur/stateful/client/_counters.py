@@ -8,7 +8,7 @@ from typing import Any, cast
 from ..._errors import STLError
 from ...client._places import DEFAULT_PROFILE, Ports
 from ...client._statistics import Statistics
-from ...stats import FlowRates, StatefulStats, TrafficStats
+from ...stats import FlowOutcomes, FlowRates, StatefulStats, TrafficStats
 from ._connection import Pids, StatefulConnection
 from ._counter_tables import DynamicBook, TrafficBook, errors_in
 from ._latency import Latency
@@ -156,6 +156,26 @@ class Counters:
             raise STLError("the server does not count missed flows: only Allosaur's servers do")
         rates: FlowRates = self._connection.call("get_flow_rates", profile_id=self._known(pid_input))
         return rates
+
+    def get_flow_outcomes(self, pid_input: str = DEFAULT_PROFILE) -> FlowOutcomes:
+        """How the flows of a profile ended, since its start; TRex's servers do not know that.
+
+        "client" and "server" count the ends of flows that are ours, each once: ``completed`` (its program
+        came to its end, and all that it sent was acknowledged), ``reset`` (by the peer), ``closed_early``
+        (the peer closed while the program waited for data, or had some to deliver), ``timed_out`` (the
+        peer was silent), ``refused``, ``cut_off`` (by the end of the test), ``aborted`` (given up here:
+        no memory, no room). ``unanswered`` are flows that waited for data, and ended without any.
+        ``http_2xx`` and so on are what clients got for requests of HTTP/1, by status; ``http_other`` began
+        with no status line. "groups" has the same of each template group, by name. "times" of clients'
+        flows are ``connect``, ``first_byte`` and ``program`` (to its end, where it completed): each with
+        ``count``, ``min_us``, ``average_us``, ``max_us`` and ``p50_us`` to ``p99_9_us``.
+
+        Raises ``STLError`` when the server does not tell.
+        """
+        if "get_flow_outcomes" not in self._connection.session().supported_commands:
+            raise STLError("the server does not tell how flows ended: only Allosaur's servers do")
+        outcomes: FlowOutcomes = self._connection.call("get_flow_outcomes", profile_id=self._known(pid_input))
+        return outcomes
 
     def _known(self, pid_input: str, is_sum: bool = False) -> str:
         """One profile that is there. Raises ``STLError``."""

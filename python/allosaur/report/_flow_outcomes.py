@@ -1,0 +1,133 @@
+"""How flows ended: each end of ours in one way, and what clients got and how long it took.
+
+Only `completed` is as it should be. A server of TRex's does not tell: there are no outcomes then, and nobody
+may read that as zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+FAILED = ("reset", "closed_early", "timed_out", "refused", "cut_off", "aborted")
+"""The ways in which a flow ends before its program did."""
+HTTP_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
+"""What clients got for requests of HTTP/1: the class of its status, or something without a status line."""
+GOOD_CLASSES = ("1xx", "2xx", "3xx")
+TIMES = {"connect": "connect", "first_byte": "first byte", "program": "whole program"}
+"""The times of clients' flows, by the server's names, with what a table calls them."""
+_LABELS = {
+    "completed": "completed flows",
+    "reset": "reset by the peer",
+    "closed_early": "closed early by the peer",
+    "timed_out": "timed out",
+    "refused": "refused",
+    "cut_off": "cut off by the end",
+    "aborted": "given up here",
+    "unanswered": "got no data",
+    **{f"http_{name}": f"HTTP {name} responses" for name in HTTP_CLASSES},
+}
+
+Times = Mapping[str, Mapping[str, float]]
+"""Of `connect`, `first_byte` and `program`: `count`, and where that is not 0 `min_us`, `p50_us` and so on."""
+
+
+@dataclass(frozen=True)
+class SideOutcomes:
+    """How the flows of one side ended."""
+
+    completed: int = 0
+    reset: int = 0
+    closed_early: int = 0
+    timed_out: int = 0
+    refused: int = 0
+    cut_off: int = 0
+    aborted: int = 0
+    unanswered: int = 0
+    """Flows that waited for data and ended without any, in whichever way."""
+    http_1xx: int = 0
+    http_2xx: int = 0
+    http_3xx: int = 0
+    http_4xx: int = 0
+    http_5xx: int = 0
+    http_other: int = 0
+
+    @classmethod
+    def from_reply(cls, side: Mapping[str, int]) -> SideOutcomes:
+        """Take one side of what a server tells; what it does not know is 0."""
+        return cls(**{one.name: int(side.get(one.name, 0)) for one in fields(cls)})
+
+    @property
+    def ended(self) -> int:
+        """Flows that are over, or whose program is."""
+        return self.completed + sum(self.count(name) for name in FAILED)
+
+    @property
+    def responses(self) -> int:
+        """What clients got for requests of HTTP/1, of whatever class."""
+        return sum(self.count(f"http_{name}") for name in HTTP_CLASSES)
+
+    def count(self, name: str) -> int:
+        """Return one of the counts by its name."""
+        return int(getattr(self, name))
+
+    def failed(self, without: Sequence[str] = ()) -> int:
+        """Count the flows that ended before their program did, but for some ways."""
+        return sum(self.count(name) for name in FAILED if name not in without)
+
+    def plus(self, other: SideOutcomes) -> SideOutcomes:
+        """Add those of another profile."""
+        return SideOutcomes(*(self.count(one.name) + other.count(one.name) for one in fields(self)))
+
+    def to_json(self) -> dict[str, int]:
+        """Return the counts as plain data."""
+        return {one.name: self.count(one.name) for one in fields(self)}
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """How the flows of both sides ended."""
+
+    client: SideOutcomes = SideOutcomes()
+    server: SideOutcomes = SideOutcomes()
+    times: Times = field(default_factory=dict)
+
+    @classmethod
+    def from_reply(cls, reply: Mapping[str, Any]) -> Outcomes:
+        """Take what a server tells of a profile, or of one of its template groups, which has no times."""
+        client, server = (SideOutcomes.from_reply(reply[side]) for side in ("client", "server"))
+        return cls(client, server, reply.get("times", {}))
+
+    def side(self, name: str) -> SideOutcomes:
+        """Return those of `client` or `server`."""
+        return self.client if name == "client" else self.server
+
+    def plus(self, other: Outcomes) -> Outcomes:
+        """Add those of another profile. Percentiles do not add up: of two with times, none are left."""
+        times = [one.times for one in (self, other) if any(was_timed(time) for time in one.times.values())]
+        client, server = self.client.plus(other.client), self.server.plus(other.server)
+        return Outcomes(client, server, times[0] if len(times) == 1 else {})
+
+    def rows(self) -> Iterator[tuple[str, list[int]]]:
+        """Return what a table of totals shows of both sides: `completed`, and what is not 0."""
+        for name, label in _LABELS.items():
+            values = [self.client.count(name), self.server.count(name)]
+            if any(values) or name == "completed":
+                yield label, values
+
+    def failures(self) -> list[tuple[str, str, int]]:
+        """Return how many flows ended before their program did, as (side, outcome, how many)."""
+        found = [
+            (side, name, self.side(side).count(name)) for side in ("client", "server") for name in FAILED
+        ]
+        return [one for one in found if one[2]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts of both sides as plain data, without the times."""
+        return {"client": self.client.to_json(), "server": self.server.to_json()}
+
+
+def was_timed(times: Mapping[str, float]) -> bool:
+    """Whether something happened whose time is told."""
+    return bool(times.get("count"))
