@@ -91,7 +91,9 @@ def ports(packets: int = 1_234_567, lost: int = 0) -> dict[int, PortCounters]:
     sizes = {"64": packets // 2, "1024-1518": packets - packets // 2}
     return {
         port: PortCounters(
-            packets, 64 * packets, packets - lost, 64 * packets, 0, 0, None, sizes, dict(sizes)
+            *(packets, 64 * packets, packets - lost, 64 * packets, 0, 0),
+            tx_by_size=sizes,
+            rx_by_size=dict(sizes),
         )
         for port in (0, 1)
     }
