@@ -68,6 +68,10 @@ class STLConnectionError(STLError):
     """The server cannot be reached, did not answer in time, or went away."""
 
 
+class NoServerError(STLConnectionError):
+    """Nothing listens where the server should be."""
+
+
 class ServerStartError(STLConnectionError):
     """A server that was to be started did not start.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,3 +128,21 @@ def test_a_server_that_takes_no_tokens_says_so(server: LocalServer) -> None:
     with pytest.raises(STLConnectionError, match="takes no tokens"):
         transport.request(b"{}", 20)
     transport.close()
+
+
+def test_the_command_line_says_why_a_server_refuses(guarded: Guarded) -> None:
+    address = f"{THEIRS}:{guarded.server.rpc_port}"
+    command = [sys.executable, "-m", "allosaur.cli", "status", "--server", address]
+    command += ["--pub-port", str(guarded.server.pub_port)]
+    for line, why in [
+        (None, "if it asks for a token, let ALLOSAUR_RPC_AUTH name a file"),
+        (f"ann:{TOKEN}x", "it has no such name and token ('ann')"),
+    ]:
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        variables.pop("ALLOSAUR_RPC_AUTH", None)
+        if line is not None:
+            variables["ALLOSAUR_RPC_AUTH"] = str(written(guarded.folder / "client", line))
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True)
+        assert ended.returncode == 3, ended
+        assert why in ended.stderr
+        assert "no server answers" not in ended.stderr

@@ -117,8 +117,7 @@ def _remote(options: argparse.Namespace, kind: type[Client]) -> Iterator[Client]
 @contextlib.contextmanager
 def connected(client: Client, name: str, local_hint: bool = True) -> Iterator[Client]:
     """Connect a client to the server that the user knows as `name`; disconnect it at the end."""
-    from allosaur import STLConnectionError
-    from allosaur._errors import WrongModeError
+    from allosaur._errors import NoServerError, WrongModeError
 
     try:
         with explained(f"cannot use the server at {name}"):
@@ -133,7 +132,8 @@ def connected(client: Client, name: str, local_hint: bool = True) -> Iterator[Cl
                 f"the server at {name} answers, and no events come from where they should: give the "
                 "--pub-port that it was started with"
             ) from error
-        if isinstance(error.__cause__, STLConnectionError):
+        # What a server that is there says, that it takes no such token, is told as it is.
+        if isinstance(error.__cause__, NoServerError):
             hint = ", name another with --server HOST:PORT, or use --local" if local_hint else ""
             hint = hint or ", or name another with --server HOST:PORT"
             raise CommandError(

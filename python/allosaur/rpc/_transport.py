@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from .._errors import STLConnectionError
+from .._errors import NoServerError, STLConnectionError
 from ._credentials import ENVIRONMENT, Credentials
 
 _HEARTBEAT_INTERVAL_MS = 5_000
@@ -98,7 +98,7 @@ class ZmqTransport:
             self._connect_plain(timeout_s)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise STLConnectionError(
+            raise NoServerError(
                 f"no server answers at {self.address} ({reason}): start one with "
                 f"'allosaur server --ports memory,memory', or give the right server and sync_port"
             ) from error
@@ -158,7 +158,7 @@ class ZmqTransport:
         try:
             self._connect_plain(timeout_s)
         except ConnectionRefusedError as error:
-            raise STLConnectionError(
+            raise NoServerError(
                 f"nothing listens at {self.address} any more: see why the server ended, and start it again"
             ) from error
         except OSError:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._errors import STLConnectionError, STLRpcError
+from .._errors import NoServerError, STLConnectionError, STLRpcError
 from ..client._places import ALL_PROFILES, DEFAULT_PROFILE
 from ..rpc._events import EventType
 from ..rpc._rpc import decode, encode, pack
@@ -106,7 +106,7 @@ class MockTransport(MockPackets):
     def open(self, timeout_s: float) -> None:
         """Be there (the client calls it)."""
         if self._silent:
-            raise STLConnectionError(f"no server answers at {self.address}")
+            raise NoServerError(f"no server answers at {self.address}")
 
     def request(self, payload: bytes, timeout_s: float) -> bytes:
         """Answer one message (the client calls it)."""
