@@ -132,12 +132,14 @@ def _one(
     begun_s = time.monotonic()
     scale = bench.put(case)
     plan = _plan(options, scale)
-    progress.case(case.name)
+    progress.case(case.name, len(options.points) * plan.trial_s, bool(options.tests))
     result = CaseResult(case, scale, plan)
 
     def measure(load: float, duration_s: float, what: str = "") -> Trial:
         progress.begins(what or scale.said(load), duration_s)
-        return bench.trial(load, duration_s, progress.runs)
+        one = bench.trial(load, duration_s, progress.runs)
+        result.measured.append(one)
+        return one
 
     def trial(load: float, duration_s: float) -> Trial:
         if plugin is not None:
@@ -156,7 +158,7 @@ def _one(
             measure(scale.load_max, options.warm_up, "to warm up")
         result.bounds, result.stopped = find(plan, journal)
         if not result.stopped or result.is_stopped_on_purpose:
-            _points(result, options.points, measure)
+            _points(result, options.points, measure, progress)
             if isinstance(bench, StreamBench):
                 _rfc2544.run(result, bench, options, measure)
     except Stopped as stop:
@@ -166,15 +168,17 @@ def _one(
     return result
 
 
-def _points(result: CaseResult, shares: Sequence[float], measure: Any) -> None:
+def _points(result: CaseResult, shares: Sequence[float], measure: Any, progress: SearchProgress) -> None:
     """Make trials at shares of the first limit."""
     first = result.first
     if first is None or first.lower is None:
         return
-    for share in shares:
+    for number, share in enumerate(shares):
+        progress.remains((len(shares) - number) * result.plan.trial_s)
         load = first.lower * share
         trial = measure(load, result.plan.trial_s, f"{100 * share:g} % of {first.goal.name}")
         result.points.append((share, trial))
+    progress.remains(None)
 
 
 def _give(options: argparse.Namespace, bench: Bench, results: Sequence[CaseResult], files: _Files) -> int:

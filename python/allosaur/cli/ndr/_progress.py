@@ -30,13 +30,15 @@ class SearchMoment:
     """What came of the one before."""
     bounds: Sequence[str] = ()
     left_s: float | None = None
+    has_tests: bool = False
+    """Further tests follow, of which nobody knows how long they take."""
 
     @property
     def left(self) -> str:
         """How long it may take, roughly."""
         if self.left_s is None:
             return ""
-        return f"about {_roughly(self.left_s)} left"
+        return f"about {_roughly(self.left_s)} left{', and further tests' if self.has_tests else ''}"
 
 
 class SearchProgress:
@@ -50,6 +52,8 @@ class SearchProgress:
         self._last = ""
         self._bounds: list[str] = []
         self._left_s: float | None = None
+        self._after_s = 0.0
+        self._has_tests = False
         self._doing = ""
         self._trial_s = 0.0
 
@@ -62,9 +66,14 @@ class SearchProgress:
     ) -> None:
         self._shown.__exit__(kind, error, trace)
 
-    def case(self, title: str) -> None:
-        """A new case begins."""
+    def case(self, title: str, after_s: float = 0.0, has_tests: bool = False) -> None:
+        """A new case begins. Trials of `after_s` follow its search, and further tests may."""
+        self._after_s, self._has_tests = after_s, has_tests
         self._title, self._trials, self._last, self._bounds, self._left_s = title, 0, "", [], None
+
+    def remains(self, left_s: float | None) -> None:
+        """The search is over, and what follows takes so long; `None` where nobody knows."""
+        self._left_s = left_s
 
     def begins(self, what: str, duration_s: float) -> None:
         """A trial begins; `what` names it and its load."""
@@ -75,18 +84,22 @@ class SearchProgress:
     def runs(self, elapsed_s: float) -> None:
         """The traffic of the trial has run so long."""
         elapsed_s = min(elapsed_s, self._trial_s)
-        left_s = None if self._left_s is None else max(self._left_s - elapsed_s, 0.0)
+        # An estimate may be short; the trial that runs still has its time.
+        left_s = None if self._left_s is None else max(self._left_s, self._trial_s) - elapsed_s
         self._show(f"{self._doing}, {elapsed_s:.1f} of {self._trial_s:.3g} s", left_s)
 
     def ends(self, plan: SearchPlan, journal: Journal, scale: Scale) -> None:
         """A trial of a search has ended."""
         self._last = told(journal.trials[-1], scale)
-        self._left_s = time_left_s(plan, journal.trials)
+        self._left_s = time_left_s(plan, journal.trials) + self._after_s
         self._bounds = [_interval(plan, journal.trials, index, scale) for index in range(len(plan.goals))]
 
     def _show(self, doing: str, left_s: float | None) -> None:
         elapsed_s = time.monotonic() - self._begun_s
-        self._shown.show(SearchMoment(self._title, elapsed_s, doing, self._last, self._bounds, left_s))
+        moment = SearchMoment(
+            self._title, elapsed_s, doing, self._last, self._bounds, left_s, self._has_tests
+        )
+        self._shown.show(moment)
 
 
 def told(trial: Trial, scale: Scale) -> str:

@@ -19,6 +19,8 @@ class CaseResult:
     plan: SearchPlan
     bounds: Sequence[Bounds] = ()
     trials: Sequence[Trial] = ()
+    measured: list[Trial] = field(default_factory=list)
+    """All trials: those of the search, to warm up, at shares of the limit, and of further tests."""
     points: list[tuple[float, Trial]] = field(default_factory=list)
     """Trials at shares of the first limit, after the search."""
     tests: dict[str, Any] = field(default_factory=dict)
@@ -34,6 +36,17 @@ class CaseResult:
     def first(self) -> Bounds | None:
         """The bounds of the goal that allows the least loss."""
         return min(self.bounds, key=lambda one: one.goal.loss_ratio, default=None)
+
+    @property
+    def refuted(self) -> list[tuple[float, Trial]]:
+        """The points at or below the first limit that do not pass, though the limit is said to.
+
+        Where a share of the trials may fail at a limit, one that fails contradicts nothing.
+        """
+        if self.first is None or self.plan.exceed_ratio:
+            return []
+        goal = self.first.goal
+        return [(share, one) for share, one in self.points if share <= 1 and not one.passes(goal)]
 
     @property
     def is_found(self) -> bool:

@@ -22,14 +22,20 @@ def text(results: Sequence[CaseResult], ok: bool, verdict: str) -> str:
         text for one in results for trial in one.trials for text in trial.details.get("warnings", ())
     )
     parts += ["", *(f"warning: {one}" for one in warnings)]
-    trials = sum(len(one.trials) for one in results)
-    sent_s = sum(trial.duration_s for one in results for trial in one.trials)
+    trials, searched = (sum(len(found) for found in of) for of in _counted(results))
+    sent_s = sum(trial.duration_s for one in results for trial in one.measured)
     took_s = sum(one.seconds for one in results)
+    of_search = f", {searched} of them to search" if searched < trials else ""
     parts.append(
-        f"{trials} trials of {_format.seconds(sent_s)} together; all took {_format.seconds(took_s)}."
+        f"{trials} trials of {_format.seconds(sent_s)} together{of_search}; "
+        f"all took {_format.seconds(took_s)}."
     )
     parts.append(_format.verdict(ok, f"{verdict}."))
     return "\n".join(parts)
+
+
+def _counted(results: Sequence[CaseResult]) -> tuple[list[Sequence[Trial]], list[Sequence[Trial]]]:
+    return [one.measured for one in results], [one.trials for one in results]
 
 
 def limits(results: Sequence[CaseResult]) -> str:
@@ -92,6 +98,14 @@ def problem(result: CaseResult) -> str | None:
     if result.stopped and not result.is_stopped_on_purpose:
         return f"{name}: the search ended before its time: {result.stopped}; {UNTIL_THEN}"
     missing = [one.goal.name for one in result.bounds if one.lower is None]
+    if not missing and (refuted := result.refuted):
+        assert result.first is not None, "points are shares of a limit"
+        goal = result.first.goal.name
+        points = ", ".join(f"{100 * share:g} % of it: {told(one, result.scale)}" for share, one in refuted)
+        return (
+            f"{name}: the {goal} that was found did not hold when it was measured again ({points}); "
+            f"let trials be longer (-d), more of them decide (--sum), or some of them fail (--exceed)"
+        )
     if not missing:
         return None
     last = min(result.trials, key=lambda one: one.load, default=None)
