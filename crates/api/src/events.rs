@@ -287,7 +287,8 @@ pub const TYPES: &[(u32, &str, &str)] = &[
     ),
     (
         8,
-        "an attribute of a port changed; `attr.link.cause` says why a link is down",
+        "an attribute of a port changed; `attr.link.cause` says why a link is down, and \
+         `attr.link.mtu` which MTU the interface has now, where it is not what it was at the start",
         "port_id, attr",
     ),
     (10, "a profile started", "port_id, profile_id"),

@@ -25,6 +25,14 @@ impl PortControl {
         }
     }
 
+    /// The MTU of an interface now, while it is there.
+    pub fn mtu_bytes(&self) -> Option<usize> {
+        match self {
+            PortControl::Interface(interface) => interface.mtu_bytes(),
+            PortControl::Dpdk(_) => None,
+        }
+    }
+
     /// What it is called: the name of an interface.
     pub fn name(&self) -> &str {
         match self {

@@ -246,7 +246,12 @@ mod tests {
 
     #[test]
     fn without_a_link_frames_wait_for_it() {
-        for state in [LinkState::NoCarrier, LinkState::SetDown, LinkState::Gone] {
+        for state in [
+            LinkState::NoCarrier,
+            LinkState::SetDown,
+            LinkState::Gone,
+            LinkState::Replaced,
+        ] {
             let mut refusals = refusals(state);
             assert_eq!(refused(&mut refusals, 1500), 10 * TRIES, "{state:?}");
         }

@@ -41,19 +41,32 @@ _FLOW_CONTROL = {0: "none", 1: "tx", 2: "rx", 3: "full"}
 
 @dataclass(frozen=True)
 class LinkChange:
-    """A link that went down or came back: when, by the clock ``time.monotonic``, and how."""
+    """A link that went down or came back, or whose MTU changed: when, by ``time.monotonic``, and how."""
 
     at_s: float
     is_up: bool
     #: What our own server says of a link that is down, such as "the interface is gone".
     cause: str = ""
+    #: Of a changed MTU: what it is now, and what it was when the server started; None where it is as then.
+    mtu: tuple[int, int] | None = None
+    is_mtu: bool = False
 
     @property
     def words(self) -> str:
         """What happened, as the end of a sentence."""
+        if self.is_mtu:
+            return _mtu_words(self.mtu)
         if self.is_up:
             return "came up"
         return f"went down ({self.cause})" if self.cause else "went down"
+
+
+def _mtu_words(mtu: tuple[int, int] | None) -> str:
+    if mtu is None:
+        return "got the MTU back that it had when the server started"
+    now, at_start = mtu
+    longer = "; longer packets are lost" if now < at_start else ""
+    return f"got an MTU of {now:,} bytes ({at_start:,} when the server started{longer})"
 
 
 @dataclass
@@ -234,14 +247,33 @@ class Port:
         self._take_whole(whole)
         self.next_stream_id = max(self.next_stream_id, int(status.get("max_stream_id") or 0) + 1)
 
+    @property
+    def _mtu_change(self) -> tuple[int, int] | None:
+        """The MTU of the interface now and at the server's start, where they differ."""
+        mtu = self._link.get("mtu")
+        return (int(mtu["now"]), int(mtu["at_start"])) if mtu else None
+
+    @property
+    def link_cause(self) -> str:
+        """Why the link is down, where the server says so."""
+        return str(self._link.get("cause", ""))
+
+    @property
+    def _link(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.status.get("attr", {}).get("link") or {}
+        return found
+
     def take_event(self, kind: EventType, data: dict[str, Any]) -> None:
         """Follow an event of the server."""
         if kind is EventType.PORT_ATTRIBUTE:
-            was_up = self.is_link_up
+            was_up, mtu = self.is_link_up, self._mtu_change
             self.status.setdefault("attr", {}).update(data.get("attr") or {})
             if self.is_link_up != was_up:
                 cause = str(self.status["attr"]["link"].get("cause", ""))
                 self.link_changes.append(LinkChange(time.monotonic(), self.is_link_up, cause))
+            elif self._mtu_change != mtu:
+                change = LinkChange(time.monotonic(), self.is_link_up, mtu=self._mtu_change, is_mtu=True)
+                self.link_changes.append(change)
         elif kind in _PROFILE_STATES:
             profile = self.profile(str(data.get("profile_id", DEFAULT_PROFILE)))
             if _PROFILE_STATES[kind]:

@@ -162,7 +162,7 @@ class Session:
                 change = port.link_changes[-1]
                 self.log.add(
                     f"the link of port {port.port_id} {change.words}",
-                    "info" if change.is_up else "warning",
+                    "info" if change.is_up and change.mtu is None else "warning",
                     origin="server",
                 )
             self.changed.notify_all()

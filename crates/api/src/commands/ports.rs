@@ -223,6 +223,18 @@ pub struct Link {
     /// Why it is down, where that is known.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub cause: &'static str,
+    /// The MTU of the interface, where it is not what it was when the server started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<MtuChange>,
+}
+
+/// An MTU that somebody has changed while the server runs, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MtuChange {
+    /// Now.
+    pub now: usize,
+    /// When the server started.
+    pub at_start: usize,
 }
 
 /// The items of the command table.

@@ -74,6 +74,12 @@ impl InterfaceControl {
         Arc::clone(&self.link)
     }
 
+    /// Its MTU now; `None` when it is gone.
+    pub fn mtu_bytes(&self) -> Option<usize> {
+        let is_final = self.link().is_final();
+        (!is_final).then(|| self.link.query.mtu_bytes().ok())?
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

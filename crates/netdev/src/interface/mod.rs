@@ -30,6 +30,8 @@ pub enum LinkState {
     SetDown,
     /// The interface was removed, or went to another network namespace.
     Gone,
+    /// The same, and another one has its name now: sockets stay with the one that is gone.
+    Replaced,
 }
 
 impl LinkState {
@@ -45,7 +47,13 @@ impl LinkState {
             LinkState::NoCarrier => "no carrier",
             LinkState::SetDown => "the interface was set down",
             LinkState::Gone => "the interface is gone",
+            LinkState::Replaced => "the interface was removed and made anew",
         }
+    }
+
+    /// Whether the port stays without a link until the server is started anew.
+    pub fn is_final(self) -> bool {
+        matches!(self, LinkState::Gone | LinkState::Replaced)
     }
 }
 
@@ -243,11 +251,10 @@ impl InterfaceQuery {
         })
     }
 
-    /// How the link of the interface is that has the number `index`. One that was made anew under
-    /// the same name is another: sockets stay with the one that is gone.
+    /// How the link of the interface is that has the number `index`.
     fn link(&self, index: c_int) -> LinkState {
         match (self.index(), self.flags()) {
-            (Ok(found), Ok(_)) if found != index => LinkState::Gone,
+            (Ok(found), Ok(_)) if found != index => LinkState::Replaced,
             (Ok(_), Ok(flags)) if flags & libc::IFF_UP == 0 => LinkState::SetDown,
             (Ok(_), Ok(_)) if self.has_carrier() => LinkState::Up,
             (Ok(_), Ok(_)) => LinkState::NoCarrier,
@@ -361,7 +368,7 @@ mod tests {
         let loopback = Interface::find("lo", None).expect("a loopback that is up");
         let query = InterfaceQuery::new("lo").expect("a socket");
         assert_eq!(query.link(loopback.index), LinkState::Up);
-        assert_eq!(query.link(loopback.index + 1), LinkState::Gone);
+        assert_eq!(query.link(loopback.index + 1), LinkState::Replaced);
         let nobody = InterfaceQuery::new("no-such-one").expect("a socket");
         assert_eq!(nobody.link(1), LinkState::Gone);
     }

@@ -1,7 +1,9 @@
 //! Attributes of ports over the RPC: the link, and the UDP ports that carry VXLAN.
 
 use crate::common::{User, World, start, stream, vxlan_packet};
+use allosaur_api::commands::ports::MtuChange;
 use allosaur_engine::flow_stats::VxlanPorts;
+use allosaur_netdev::interface::LinkState;
 use allosaur_server::rx_taps::Reception;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -93,6 +95,44 @@ fn an_interface_that_goes_away_is_an_event_that_says_so() {
     );
     let mut memory = World::new(1);
     assert!(!memory.control.handle_link(1, false, gone, 0));
+}
+
+#[test]
+fn an_mtu_that_changes_is_an_event_that_says_so() {
+    let mut world = World::on_interfaces(1);
+    let user = User::with_port(&mut world, "ann", 1);
+    user.events(&mut world);
+    let cut = Some(MtuChange {
+        now: 1300,
+        at_start: 1500,
+    });
+    for (change, is_news) in [(None, false), (cut, true), (cut, false), (None, true)] {
+        assert_eq!(world.control.handle_mtu(1, change, 0), is_news);
+        let told = changed(&mut world, &user);
+        assert_eq!(told.len(), usize::from(is_news));
+        let link = attributes(&mut world, &user, 1)["link"].take();
+        assert_eq!(
+            link["mtu"]["now"].as_u64(),
+            change.map(|change| change.now as u64)
+        );
+    }
+}
+
+#[test]
+fn what_a_port_without_its_interface_needs_is_said() {
+    let mut world = World::on_interfaces(1);
+    let user = User::with_port(&mut world, "ann", 1);
+    let add = user.params(json!({"stream_id": 1, "stream": stream()}));
+    world.ok("add_stream", add);
+    for (state, remedy) in [
+        (LinkState::SetDown, "Bring the interface"),
+        (LinkState::Gone, "make it again, and restart the server"),
+        (LinkState::Replaced, "restart the server"),
+    ] {
+        world.control.handle_link(0, false, state.cause(), 0);
+        let (_, text) = world.refused("start_traffic", user.params(start("raw", 1.0)));
+        assert!(text.contains(remedy), "{text}");
+    }
 }
 
 #[test]

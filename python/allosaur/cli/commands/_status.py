@@ -46,7 +46,12 @@ class Status(Command):
             version = client.get_server_version()
             status = client.get_status() if _tells(client) else _of_ports(client)
             drivers = {number: str(port.info.get("description", "")) for number, port in client.ports.items()}
-        return _answer.give(options, _answer_of(options, version, status, drivers))
+            down = {
+                number: port.link_cause or "no link"
+                for number, port in client.ports.items()
+                if not port.is_link_up
+            }
+        return _answer.give(options, _answer_of(options, version, status, drivers, down))
 
 
 def _tells(client: STLClient) -> bool:
@@ -71,6 +76,7 @@ def _answer_of(
     version: Mapping[str, Any],
     status: Mapping[str, Any],
     drivers: Mapping[int, str],
+    down: Mapping[int, str],
 ) -> Answer:
     modes = status.get("modes", [status["mode"]])
     has_both = len(modes) > 1
@@ -87,7 +93,7 @@ def _answer_of(
         head,
         _format.table(
             ["port", "kind", *(["mode"] if has_both else []), "state", "owner"],
-            [_row(p, drivers, has_both) for p in status["ports"]],
+            [_row(p, drivers, down, has_both) for p in status["ports"]],
         ),
     ]
     if runs:
@@ -104,6 +110,7 @@ def _answer_of(
                     **port,
                     "mode": _MODES[port["mode"]],
                     "kind": drivers[port["port_id"]],
+                    "link_down": down.get(port["port_id"]),
                     "profiles": _with_start(port["profiles"], now),
                 }
                 for port in status["ports"]
@@ -113,13 +120,17 @@ def _answer_of(
     )
 
 
-def _row(port: Mapping[str, Any], drivers: Mapping[int, str], has_both: bool) -> list[str]:
+def _row(
+    port: Mapping[str, Any], drivers: Mapping[int, str], down: Mapping[int, str], has_both: bool
+) -> list[str]:
     owner = port["owner"]
     words = "nobody"
     if owner is not None:
         session = "" if owner["session_id"] is None else f" (session {owner['session_id']})"
         words = f"{owner['user']}{session}"
     state = _STATES.get(port["state"], port["state"])
+    if cause := down.get(port["port_id"]):
+        state += f", link down ({cause})"
     mode = [_MODES[port["mode"]]] if has_both else []
     return [str(port["port_id"]), drivers.get(port["port_id"], ""), *mode, state, words]
 

@@ -10,7 +10,8 @@ pub(super) mod port;
 use std::collections::BTreeSet;
 
 use allosaur_api::commands::ports::{
-    Acquire, Enabled, Link, PortAttributes, PortStatus, PortStatusParams, SetPortAttribute, port_id,
+    Acquire, Enabled, Link, MtuChange, PortAttributes, PortStatus, PortStatusParams,
+    SetPortAttribute, port_id,
 };
 use allosaur_api::events::Event;
 use allosaur_api::limits::VXLAN_PORTS_MAX;
@@ -198,6 +199,19 @@ impl Control {
         true
     }
 
+    /// The MTU of a port's interface is another than at the start, or the same again. Returns whether
+    /// that is news.
+    pub fn handle_mtu(&mut self, id: u8, change: Option<MtuChange>, now_ns: Nanos) -> bool {
+        let port = self.ports.get_mut(usize::from(id));
+        let Some(port) = port.filter(|port| port.mtu_change != change) else {
+            return false;
+        };
+        port.mtu_change = change;
+        let event = attributes_changed(id, port);
+        self.queue_event(event, now_ns);
+        true
+    }
+
     /// Tells the receive thread how a port shall receive from now on, and its peer, which has the
     /// same link. Gives the ports for which something has changed.
     fn set_reception(&mut self, id: u8, reception: Reception) -> Result<BTreeSet<u8>, Error> {
@@ -301,6 +315,7 @@ fn attributes(port: &Port) -> PortAttributes {
         link: Link {
             up: port.reception.link_up,
             cause: port.link_cause,
+            mtu: port.mtu_change,
         },
         speed: config.line_rate_bps / 1e9,
         rx_filter_mode: "all",

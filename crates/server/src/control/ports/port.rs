@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use allosaur_api::Error;
+use allosaur_api::commands::ports::MtuChange;
 use allosaur_api::limits::{PROFILE_NAME_BYTES_MAX, PROFILES_MAX, STREAMS_MAX};
 use allosaur_engine::stream::{Profile as Compiled, ProfileKey, StreamId, StreamSpec};
 use allosaur_engine::time::Nanos;
+use allosaur_netdev::interface::LinkState;
 
 use crate::control::config::{LinkOwner, PortConfig};
 use crate::control::pending::JobId;
@@ -38,6 +40,8 @@ pub(in crate::control) struct Port {
     pub(in crate::control) reception: Reception,
     /// Why the link is down, where the system says so.
     pub(super) link_cause: &'static str,
+    /// The MTU of its interface, where it is not what it was at the start.
+    pub(super) mtu_change: Option<MtuChange>,
     pub(in crate::control) layers: Layers,
     /// The most that users may send, at layer 1, also when forced.
     pub(in crate::control) load_max_bps: Option<f64>,
@@ -158,6 +162,7 @@ impl Port {
             multicast: false,
             reception: Reception::default(),
             link_cause: "",
+            mtu_change: None,
             profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
             playing: None,
             reading: None,
@@ -199,6 +204,13 @@ impl Port {
         let remedy = match (self.reception.link_up, self.config.link) {
             (true, _) => return Ok(()),
             (false, LinkOwner::Server { .. }) => "Switch it up (set_port_attr with link_status)",
+            (false, LinkOwner::System) if self.link_cause == LinkState::Gone.cause() => {
+                "The interface is gone: make it again, and restart the server"
+            }
+            (false, LinkOwner::System) if self.link_cause == LinkState::Replaced.cause() => {
+                "The interface was removed and made anew, and the server has the one that is gone: \
+                 restart the server"
+            }
             (false, LinkOwner::System) => {
                 "Bring the interface and what it is joined to up (ip link set ... up)"
             }

@@ -230,6 +230,7 @@ impl ControlThread {
                     .control
                     .catalog(&self.context.view(self.context.now_ns()));
                 catalog.problems = self.watchdog.problems();
+                catalog.problems.extend(self.context.netdevs.problems());
                 Arc::new(catalog)
             });
             // Its connection may have ended.

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use allosaur_api::commands::ports::MtuChange;
 use allosaur_port::buffers::Buffers;
 use allosaur_port::control::PortControl;
 
@@ -13,6 +14,8 @@ use crate::control::{Control, DeviceCounters, FrameSpace};
 #[derive(Debug)]
 pub(super) struct Netdevs {
     ports: Vec<Option<PortControl>>,
+    /// The MTU of each port's interface when the server started.
+    mtus: Vec<Option<usize>>,
     /// The room of each port's transmit queues, also in memory.
     buffers: Vec<Buffers>,
     /// Frames are sent and taken for others than the ports, whatever users set.
@@ -34,6 +37,7 @@ impl Netdevs {
         let names = counters.map(|(name, _)| name);
         let mut netdevs = Netdevs {
             names: names.filter(|name| seen.insert(name.clone())).collect(),
+            mtus: ports.iter().map(mtu_bytes).collect(),
             ports,
             buffers,
             has_emulation,
@@ -50,6 +54,7 @@ impl Netdevs {
     pub(super) fn watch_links(&self, control: &mut Control, now_ns: u64) {
         for (port, attached) in (0..).zip(&self.ports) {
             let Some(attached) = attached else { continue };
+            self.watch_mtu(port, control, now_ns);
             let link = attached.link();
             if !control.handle_link(port, link.is_up(), link.cause(), now_ns) {
                 continue;
@@ -62,6 +67,31 @@ impl Netdevs {
         }
     }
 
+    /// Tells control and the log when the MTU of a port's interface changes.
+    fn watch_mtu(&self, port: u8, control: &mut Control, now_ns: u64) {
+        let place = usize::from(port);
+        let (Some(at_start), Some(now)) = (self.mtus[place], mtu_bytes(&self.ports[place])) else {
+            return;
+        };
+        let change = (now != at_start).then_some(MtuChange { now, at_start });
+        if control.handle_mtu(port, change, now_ns) {
+            tracing::warn!(port, now, at_start, "the MTU of the interface was changed");
+        }
+    }
+
+    /// What is wrong with ports for as long as the server runs.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let told = |(port, attached): (usize, &Option<PortControl>)| {
+            let attached = attached.as_ref()?;
+            let link = attached.link();
+            let (name, cause) = (attached.name(), link.cause());
+            let text =
+                format!("port {port} ({name}): {cause}; restart the server when it is there");
+            link.is_final().then_some(text)
+        };
+        self.ports.iter().enumerate().filter_map(told).collect()
+    }
+
     /// Lets frames to other stations through, and those to all multicast addresses.
     pub(super) fn set_receive(&mut self, port: u8, promiscuous: bool, multicast: bool) {
         let all = self.has_emulation;
@@ -71,6 +101,10 @@ impl Netdevs {
             }
         }
     }
+}
+
+fn mtu_bytes(port: &Option<PortControl>) -> Option<usize> {
+    port.as_ref().and_then(PortControl::mtu_bytes)
 }
 
 impl DeviceCounters for Netdevs {
