@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from allosaur.cli._pcap import summarize
 from allosaur.cli.commands import _sim
+from allosaur.cli.flows._access import load_file
 from allosaur.cli.trex import _astf_sim
 from scapy.utils import rdpcap
 
@@ -247,3 +248,18 @@ def test_trex_simulator_refuses(tmp_path: Path, words: Sequence[str], said: str)
 def test_every_mode_of_trex_is_something_of_ours() -> None:
     faults = [words[1] for words in _astf_sim._FAULTS.values() if words[:1] == ["--fault"]]
     assert set(faults) <= set(_sim.FAULTS)
+
+
+@needs_server
+@pytest.mark.parametrize("path", sorted(HTTP.parent.glob("*.py")), ids=lambda path: path.stem)
+def test_all_flows_of_profiles_that_come_with_it_complete(path: Path, binary: str, tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    file.write_text(load_file(path, {}).to_json_str(), encoding="utf-8")
+    command = [binary, "sim-stateful", "--profile", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    result = json.loads(done.stdout)
+    for side in ("client", "server"):
+        counted = result["outcomes"][side]
+        ended = {name: count for name, count in counted.items() if count and not name.startswith("http_")}
+        assert ended == {"completed": result[side]["flows"]}, side
+    assert result["outcomes"]["times"]["program"]["count"] == result["client"]["flows"]
