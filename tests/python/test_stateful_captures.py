@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from allosaur import ASTFCapInfo, ASTFError, ASTFIPGen, ASTFIPGenDist, ASTFProfile, ASTFProgram, ASTFTCPInfo
 from allosaur.packets._buffer import CapturedPacket
 from allosaur.packets._capture_writer import CaptureFile
-from allosaur.stateful._capture_place import SHIPPED
+from allosaur.stateful._capture_place import SHIPPED, find_capture
 from allosaur.stateful._commands import BufferCmd
 from allosaur.stateful._recorded_flow import read_flow
 from scapy.layers.inet import ICMP, IP, TCP, UDP
@@ -336,3 +337,11 @@ def test_percentages_must_be_whole() -> None:
         ASTFProfile(ip_gen, cap_list=captures)
     with pytest.raises(ASTFError, match="some captures have l7_percent and some cps"):
         ASTFProfile(ip_gen, cap_list=[captures[0], ASTFCapInfo(file="https.pcap")])
+
+
+def test_a_capture_that_is_no_file_is_told_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ASTFError, match="is a folder"):
+        find_capture(tmp_path)
+    os.mkfifo(tmp_path / "pipe.pcap")
+    with pytest.raises(ASTFError, match=r"pipe\.pcap is a pipe"):
+        find_capture(tmp_path / "pipe.pcap")

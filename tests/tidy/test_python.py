@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.packets": {"allosaur._errors"},
     "allosaur.streams": {"allosaur._errors", "allosaur.packets"},
     "allosaur.hlt": {"allosaur._errors", "allosaur.packets", "allosaur.streams"},
-    "allosaur.stateful": {"allosaur._errors", "allosaur.packets", "allosaur.streams"},
+    "allosaur.stateful": {"allosaur._errors", "allosaur._files", "allosaur.packets", "allosaur.streams"},
     "allosaur.services": {"allosaur._errors", "allosaur.packets"},
     "allosaur.client": {
         *("allosaur._errors", "allosaur._not_here", "allosaur._console_lines"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from .._files import no_file
 from ._errors import ASTFError
 
 #: The captures that come with this package.
@@ -28,6 +29,9 @@ def find_capture(name: str | Path) -> Path:
         if place.is_file():
             return place.resolve()
     known = ", ".join(sorted(one.name for one in SHIPPED.glob("*.pcap")))
+    for place in places:
+        if place.exists():
+            raise ASTFError(f"the capture {name}: {place.absolute()} {no_file(place)}")
     looked = ", ".join(str(place.absolute()) for place in places if place.parent != SHIPPED)
     raise ASTFError(
         f"the capture {name} was not found at {looked}: copy it there; "
