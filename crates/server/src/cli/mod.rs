@@ -6,6 +6,7 @@
 
 mod capture_file;
 mod options;
+mod output;
 mod refusal;
 mod simulate;
 mod simulate_emulation;
@@ -76,7 +77,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(message, code)) => {
-            eprintln!("error: {message}");
+            output::note(format_args!("error: {message}"));
             ExitCode::from(code)
         }
     }
@@ -87,11 +88,11 @@ fn refuse(error: &clap::Error) -> ! {
     match error.kind() {
         Refusal::DisplayHelp | Refusal::DisplayVersion => error.exit(),
         Refusal::DisplayHelpOnMissingArgumentOrSubcommand => {
-            print!("{}", error.render());
+            output::text(error.render());
             std::process::exit(0);
         }
         _ => {
-            eprintln!("error: {}", one_line(error));
+            output::note(format_args!("error: {}", one_line(error)));
             std::process::exit(WRONG_INPUT.into());
         }
     }
@@ -125,7 +126,7 @@ fn load(file: &Path, around: &Surroundings) -> Result<Loaded, Failure> {
     match config::load(&text, around) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
-                eprintln!("warning: {name}:{warning}");
+                output::note(format_args!("warning: {name}:{warning}"));
             }
             Ok(loaded)
         }
@@ -162,7 +163,7 @@ fn configure(options: &ConfigOptions) -> Result<(), Failure> {
 fn init(file: &Path, force: bool) -> Result<(), Failure> {
     let text = begin::text(&devices::for_first_file(&Machine::look()), PORTS_MAX);
     if file == Path::new("-") {
-        print!("{text}");
+        output::text(text);
         return Ok(());
     }
     let name = file.display();
@@ -181,7 +182,9 @@ fn init(file: &Path, force: bool) -> Result<(), Failure> {
         }
         _ => Failure(format!("{name}: cannot be written: {error}"), WRONG_INPUT),
     })?;
-    println!("Wrote {name}. Start a server with it: allosaur server --config {name}");
+    output::line(format_args!(
+        "Wrote {name}. Start a server with it: allosaur server --config {name}"
+    ));
     Ok(())
 }
 
@@ -196,27 +199,33 @@ fn check(file: &Path, json: bool) -> Result<(), Failure> {
         if let Ok(loaded) = &mut result {
             loaded.warnings.extend(concerns(loaded));
         }
-        println!("{}", show::json(&name, &result));
+        output::line(show::json(&name, &result));
         return result
             .map(|_| ())
             .map_err(|findings| wrong_file(&name, &findings));
     }
     let loaded = load(file, &around)?;
     for warning in concerns(&loaded) {
-        eprintln!("warning: {}:{warning}", file.display());
+        output::note(format_args!("warning: {}:{warning}", file.display()));
     }
-    println!("{}: {}", file.display(), show::summary(&loaded));
+    output::line(format_args!(
+        "{}: {}",
+        file.display(),
+        show::summary(&loaded)
+    ));
     // The file may be for another machine.
     match plan(&loaded.settings, &control::machine_of(&loaded.settings)) {
         Ok(layout) => {
             for line in layout.in_words() {
-                println!("  {line}");
+                output::line(format_args!("  {line}"));
             }
             for text in &layout.warnings {
-                eprintln!("warning: {text}");
+                output::note(format_args!("warning: {text}"));
             }
         }
-        Err(error) => eprintln!("warning: it would not start on this machine: {error}"),
+        Err(error) => output::note(format_args!(
+            "warning: it would not start on this machine: {error}"
+        )),
     }
     Ok(())
 }
@@ -279,18 +288,18 @@ fn sim(options: &SimOptions) -> Result<(), Failure> {
         .map_err(|e| wrong(&options.commands, &e))?;
     std::fs::write(&options.output, &outcome.capture).map_err(|e| wrong(&options.output, &e))?;
     if options.json {
-        println!("{}", serde_json::json!(outcome));
+        output::line(serde_json::json!(outcome));
     } else {
         let more = if outcome.limited {
             " (the limit; there is more)"
         } else {
             ""
         };
-        println!(
+        output::line(format_args!(
             "{} packets{more} in {}",
             outcome.packets,
             options.output.display()
-        );
+        ));
     }
     Ok(())
 }
@@ -299,13 +308,13 @@ fn measure(options: &BenchOptions) -> Result<(), Failure> {
     let seconds = options.seconds;
     if let Some(bytes) = options.response {
         let measured = bench::connections::run(bytes, options.rate, seconds);
-        println!("{}", serde_json::json!(measured));
+        output::line(serde_json::json!(measured));
         return Ok(());
     }
     if let Some(ends) = options.flows {
         let measured = bench::holding::run(ends / 2 * 2, options.keepalive, seconds);
         let measured = measured.map_err(|error| Failure(error.to_string(), SETUP))?;
-        println!("{}", serde_json::json!(measured));
+        output::line(serde_json::json!(measured));
         return Ok(());
     }
     let case = options.case.expect("one of them is required");
@@ -314,6 +323,6 @@ fn measure(options: &BenchOptions) -> Result<(), Failure> {
         None => bench::run(case, options.receive, seconds).map_err(BenchError::from),
     };
     let measured = measured.map_err(|error| Failure(error.to_string(), SETUP))?;
-    println!("{}", serde_json::json!(measured));
+    output::line(serde_json::json!(measured));
     Ok(())
 }

@@ -6,6 +6,7 @@ use allosaur_engine::template::Side;
 use allosaur_engine::time::Nanos;
 
 use super::capture_file::CaptureFile;
+use super::output;
 use super::{FAILED, Failure, SimStatefulOptions, WRONG_INPUT};
 use crate::sim::stateful::{LinkWatch, Passing, compile, simulate};
 
@@ -19,7 +20,7 @@ pub(super) fn run(options: &SimStatefulOptions) -> Result<(), Failure> {
     let outcome = simulate(&profile, &plan, (&mut client, &mut server));
     client.finish()?;
     server.finish()?;
-    println!("{}", serde_json::json!(outcome));
+    output::line(serde_json::json!(outcome));
     if outcome.verdict.ok {
         return Ok(());
     }

@@ -7,13 +7,12 @@ warning.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from allosaur.cli import _main, _options, _profile
+from allosaur.cli import _main, _options, _profile, _unread_output
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 from allosaur.cli.flows._access import load_file
 
@@ -47,6 +46,7 @@ class _Parser(argparse.ArgumentParser):
         raise bad_input(f"{message} (see astf-sim --help)")
 
 
+@_unread_output.is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -58,10 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.json:
             return _print_profile(options)
         ours = _words(options)
-    except BrokenPipeError:
-        # Whoever read our output went away: nothing is left to say to them.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
     except CommandError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

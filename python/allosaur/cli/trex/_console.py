@@ -7,25 +7,23 @@ But where a line of the file failed, or none was done, it ends with the code of 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
 from allosaur._files import no_file
+from allosaur.cli import _unread_output
 from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError
 from allosaur.cli._options import EMULATION_PORT, ServerAddress
 from allosaur.cli.console import _loop
 from allosaur.cli.console._session import Settings, Target, opened
 
 
+@_unread_output.is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     options = _parser().parse_args(arguments)
     try:
         return _run(options)
-    except BrokenPipeError:
-        # Whoever read our output went away: nothing is left to say to them.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except CommandError as error:

@@ -6,13 +6,12 @@ What its options ask for is handed to `allosaur ndr`; what has no meaning here i
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from allosaur.cli import _main
+from allosaur.cli import _main, _unread_output
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 
 _IGNORED = {
@@ -31,6 +30,7 @@ class _Parser(argparse.ArgumentParser):
         raise bad_input(f"{message} (see ndr --help)")
 
 
+@_unread_output.is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     try:
@@ -41,10 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.yaml is not None:
             _take(options, _read_yaml(Path(options.yaml)))
         ours = words(options)
-    except BrokenPipeError:
-        # Whoever read our output went away: nothing is left to say to them.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
     except CommandError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
