@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import allosaur
 import pytest
 from allosaur import STLClient, STLError, STLProfile, STLProfileError
 from allosaur.compat._missing import Missing, NotInAllosaurError
@@ -207,3 +211,40 @@ def test_the_star_has_what_profiles_use_unasked(interface: str) -> None:
     )
     assert names["point"] == {"x": 2}
     assert "RC_OK is not in Allosaur yet" in repr(names["RC_OK"])
+
+
+def copied(folder: Path) -> Path:
+    """What a copy of TRex's repository looks like: scripts that import each other. Returns one of them."""
+    examples = folder / "interactive" / "trex" / "examples" / "stl"
+    examples.mkdir(parents=True)
+    (examples / "rates.py").write_text("RATE = 7\n")
+    script = examples / "burst.py"
+    script.write_text(
+        "from trex.examples.stl.rates import RATE\n"
+        "from trex.stl.api import STLClient, STLTXCont\n"
+        "print(STLTXCont(pps=RATE).rate, STLClient.__module__)\n"
+    )
+    return script
+
+
+@pytest.mark.parametrize("way", ["run", "imported"])
+def test_examples_are_found_in_a_copy_of_the_repository(tmp_path: Path, way: str) -> None:
+    script = copied(tmp_path)
+    ours = str(Path(allosaur.__file__).parents[1])
+    path = [ours] if way == "run" else [ours, str(tmp_path / "interactive")]
+    words = [str(script)] if way == "run" else ["-c", "import trex.examples.stl.burst"]
+    done = subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout == "{'type': 'pps', 'value': 7} allosaur.client._client\n"
+
+
+def test_examples_without_a_copy_say_where_they_are_looked_for() -> None:
+    with pytest.raises(ModuleNotFoundError, match="in a copy of its repository, when the folder"):
+        importlib.import_module("trex.examples.stl.burst")

@@ -10,11 +10,14 @@ import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
 from .._errors import NotInAllosaurError
 from ._missing_names import MODULES, NAMES
+
+_EXAMPLES = "trex.examples"
 
 
 class NotInAllosaurModuleError(ModuleNotFoundError):
@@ -52,10 +55,30 @@ class _MissingModules(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname == _EXAMPLES and (copy := _copied_examples()) is not None:
+            return copy
         for prefix, what in MODULES.items():
             if fullname == prefix or fullname.startswith(f"{prefix}."):
                 raise NotInAllosaurModuleError(f"{fullname} is not in Allosaur yet: {what}", name=fullname)
         return None
+
+
+def _copied_examples() -> importlib.machinery.ModuleSpec | None:
+    """The examples of a copy of TRex's repository: one that is on Python's path, or whose script runs.
+
+    They are TRex's scripts, and import each other by that name; what else they import is ours.
+    """
+    folder, _, name = _EXAMPLES.partition(".")
+    found = []
+    for entry in sys.path:
+        here = Path(entry or ".").resolve()
+        above = [one for one in (here, *here.parents) if one.name == name and one.parent.name == folder]
+        found += [str(one.parent) for one in above] or [str(here / folder)]
+    spec = importlib.machinery.PathFinder.find_spec(_EXAMPLES, found)
+    if spec is not None and spec.submodule_search_locations is not None:
+        # Python would look for the folder again within ours.
+        spec.submodule_search_locations = list(spec.submodule_search_locations)
+    return spec
 
 
 def install() -> None:

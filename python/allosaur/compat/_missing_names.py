@@ -104,7 +104,10 @@ MODULES = {
     "trex.stl.trex_stl_sim": _SIMULATOR,
     "trex.astf.sim": _SIMULATOR,
     "trex.astf.sim_utl": _SIMULATOR,
-    "trex.examples": "its examples are scripts; run them from a copy of TRex's repository",
+    "trex.examples": (
+        "its examples are TRex's scripts; they are found in a copy of its repository, when the folder that "
+        "has trex/examples is in PYTHONPATH behind Allosaur, or a script in it runs"
+    ),
     "trex.pybird": _ROUTING,
     "trex.pybird_server": _ROUTING,
     "trex.common.trex_ns": _NAMESPACES,
