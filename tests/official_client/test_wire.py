@@ -16,6 +16,8 @@ sys.path.insert(0, str(HERE))
 from wire_cases import made  # noqa: E402
 
 DUMMY = 8
+#: Fields that only our server knows; others take no notice of them.
+OURS = {"scale_isg"}
 Case = tuple[str, dict[str, Any]]
 
 
@@ -82,6 +84,7 @@ def without_what_is_not_sent(stream: dict[str, Any]) -> dict[str, Any]:
 def test_the_text_of_each_stream_is_theirs(cases: list[Case], theirs: list[Any]) -> None:
     for (name, arguments), wanted in zip(cases, theirs, strict=True):
         ours = json.loads(json.dumps(made(name, arguments)))
+        ours = [{key: value for key, value in one.items() if key not in OURS} for one in ours]
         for number, (one, other) in enumerate(zip(ours, wanted, strict=True)):
             seen = [without_what_is_not_sent(rounded(stream)) for stream in (one, other)]
             texts = [json.dumps(stream, sort_keys=True) for stream in seen]

@@ -231,6 +231,7 @@ def test_listing_4_runs_as_it_is(binary: Path, listings: Path) -> None:
         )
         assert run.returncode == 0, run.stderr + server.stderr
         with server.client() as client:
+            client.count_since_server_start()
             while (stats := client.get_stats()["total"])["ipackets"] + stats["rx_lost_packets"] < stats[
                 "opackets"
             ]:
