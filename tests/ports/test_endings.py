@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +39,8 @@ ENDINGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "until_right": ("completed", ("http_2xx",)),
     "until_empty": ("completed", ("unanswered",)),
     "until_middle": ("reset", ("http_2xx",)),
+    "until_nginx_503": ("completed", ("http_5xx",)),
+    "until_nginx_444": ("completed", ("unanswered",)),
     "udp_right": ("completed", ()),
     "udp_silent": ("timed_out", ("unanswered",)),
 }
@@ -112,6 +115,27 @@ class Runs:
 
 
 @contextlib.contextmanager
+def nginx(host: Any, folder: Path) -> Iterator[None]:
+    """A web server that answers 503 to all, and on another port closes without an answer."""
+    servers = "".join(
+        f"server {{ listen {port}; listen [::]:{port}; return {status}; }}\n"
+        for status, port in ((503, PORTS["until_nginx_503"]), (444, PORTS["until_nginx_444"]))
+    )
+    text = f"daemon off; pid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{servers}}}\n"
+    (folder / "nginx.conf").write_text(text, encoding="utf-8")
+    process = host.start("nginx", "-p", str(folder), "-c", "nginx.conf", "-e", "error.log")
+    try:
+        until_s = time.monotonic() + 30
+        while f":{PORTS['until_nginx_444']} " not in host.run("ss", "-Htnl"):
+            assert process.poll() is None and time.monotonic() < until_s, "nginx does not listen"
+            time.sleep(0.02)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextlib.contextmanager
 def peers(host: Any) -> Iterator[None]:
     """The servers that fail, on a host."""
     words = [sys.executable, str(PEERS), *(f"{name}={PORTS[name]}" for name in LISTENING)]
@@ -154,7 +178,7 @@ def test_our_clients_before_servers_that_fail(
     def tunables(names: Sequence[str]) -> list[str]:
         return ["-t", f"names={'+'.join(names)}", *v6]
 
-    with talks.generator([host.near, "dummy"], [host]) as client, peers(host):
+    with talks.generator([host.near, "dummy"], [host]) as client, peers(host), nginx(host, tmp_path):
         client.release()
         run = Runs(tmp_path, client)
         files = ["--out", "o.json", "--junit", "j.xml", "--report", "r.html"]

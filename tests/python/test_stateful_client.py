@@ -622,3 +622,26 @@ def test_distribution_of_addresses(client: ASTFClient) -> None:
     }
     with pytest.raises(ASTFError, match="start_ip"):
         client.get_traffic_distribution("16", "16.0.0.255", "1.0.0.0", False)
+
+
+def test_how_flows_ended(mock: MockStatefulTransport, client: ASTFClient) -> None:
+    mock.counters = {"client": {"tcps_connattempt": 9}, "server": {}}
+    mock.outcomes["client"] = {"reset": 2, "unanswered": 1, "http_5xx": 3}
+    mock.times["connect"] = {"count": 7, "min_us": 80.0}
+    found = client.get_flow_outcomes()
+    assert (found["client"]["completed"], found["client"]["reset"], found["client"]["http_5xx"]) == (7, 2, 3)
+    assert found["server"]["completed"] == 0
+    assert found["times"] == {
+        "connect": {"count": 7, "min_us": 80.0},
+        "first_byte": {"count": 0},
+        "program": {"count": 0},
+    }
+
+
+def test_a_server_that_does_not_tell_how_flows_ended(
+    client: ASTFClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = client._connection.session()
+    monkeypatch.setattr(session, "supported_commands", session.supported_commands - {"get_flow_outcomes"})
+    with pytest.raises(STLError, match="does not tell how flows ended: only Allosaur's servers do"):
+        client.get_flow_outcomes()

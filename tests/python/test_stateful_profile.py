@@ -509,3 +509,19 @@ def test_an_answer_of_a_capture_can_wait(recorded: Path) -> None:
     server = ASTFProgram(file=capture, side="s", s_delay=ASTFCmdDelay(1_000_000))
     words = [command.word for command in server.commands]
     assert words == ["keepalive", "rx_msg", "delay", "tx_msg"]
+
+
+def test_a_program_says_which_end_of_data_it_means() -> None:
+    reads = ASTFProgram()
+    reads.send(b"GET / HTTP/1.0\r\n\r\n")
+    reads.recv_until_close()
+    waits = ASTFProgram()
+    waits.recv(1_000)
+    until, so_many = (program.to_json()["commands"][-1] for program in (reads, waits))
+    # TRex's servers, which do not know the field, wait for more than comes.
+    assert until == {"name": "rx", "min_bytes": 0xFFFFFFFF, "until_close": True}
+    assert so_many == {"name": "rx", "min_bytes": 1_000}
+    with pytest.raises(ASTFError):
+        datagrams = ASTFProgram(stream=False)
+        datagrams.recv_until_close()
+        datagrams.to_json()
