@@ -4,7 +4,7 @@
 use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, LATER, ROUNDS_MAX, Session, SessionFlag};
-use super::wire::TooBig;
+use super::wire::{IcmpError, PacketFate};
 use crate::tcp::{Coalesced, Progress, Segment};
 use crate::time::Tight;
 
@@ -41,15 +41,26 @@ impl Session {
         self.attend(cx, tx)
     }
 
-    /// A router says that a segment of it was too long.
-    pub fn handle_too_big(
+    /// A router or host says what became of a packet of it.
+    pub fn handle_icmp_error(
         &mut self,
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
-        error: &TooBig,
+        error: &IcmpError,
     ) -> FlowStatus {
-        if let FlowTransport::Tcp(connection) = &mut self.transport {
-            connection.handle_too_big(&mut cx.tcp(), error.seq, error.segment_bytes_max);
+        let is_client = self.is_client();
+        match (&mut self.transport, error.fate) {
+            (FlowTransport::Tcp(connection), PacketFate::TooBig { segment_bytes_max }) => {
+                connection.handle_too_big(&mut cx.tcp(), error.seq, segment_bytes_max);
+            }
+            (FlowTransport::Tcp(connection), PacketFate::Unreachable) => {
+                connection.handle_unreachable(&mut cx.tcp(), error.seq);
+            }
+            (FlowTransport::Udp(udp), PacketFate::Unreachable) if is_client => {
+                udp.refuse(&mut cx.counters.udp);
+            }
+            // Of datagrams nothing is sent again. And who answers does not mind who has gone.
+            (FlowTransport::Udp(_), _) => {}
         }
         self.attend(cx, tx)
     }

@@ -121,6 +121,7 @@ impl Session {
         }
         let ended = match &self.transport {
             FlowTransport::Tcp(connection) => connection.ended(),
+            FlowTransport::Udp(udp) if udp.is_refused() => Some((End::Reset, true)),
             FlowTransport::Udp(_) => Some((End::TimedOut, false)),
         };
         let is_datagram = matches!(self.transport, FlowTransport::Udp(_));

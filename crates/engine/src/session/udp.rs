@@ -18,6 +18,7 @@ pub(super) struct Udp {
     keepalive_ms: u32,
     received_only: bool,
     is_over: bool,
+    is_refused: bool,
     /// Messages that arrived: none, one, or more.
     heard: u8,
     /// When something was last said, or heard.
@@ -33,6 +34,7 @@ impl Udp {
             keepalive_ms: KEEPALIVE_MS,
             received_only: false,
             is_over: false,
+            is_refused: false,
             heard: 0,
             active_at: Tight::new(now),
             stamp,
@@ -91,6 +93,16 @@ impl Udp {
     pub(super) fn end(&mut self, counters: &mut UdpCounters) {
         counters.closed += u64::from(!self.is_over);
         self.is_over = true;
+    }
+
+    /// Nobody takes its messages: it is over.
+    pub(super) fn refuse(&mut self, counters: &mut UdpCounters) {
+        self.is_refused |= !self.is_over;
+        self.end(counters);
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -1,5 +1,5 @@
 //! Frames that are read step by step: in a tunnel or tags, with options, damaged, answered from
-//! another address, or a router's word about a segment.
+//! another address, or what a router says of a packet.
 
 use allosaur_packet::frame::Layout;
 use allosaur_packet::shared_payload::SplitFrame;
@@ -7,7 +7,7 @@ use allosaur_packet::shared_payload::SplitFrame;
 use super::entry::FlowFlags;
 use super::rx::{Arrived, Frame};
 use super::{Disposition, StatefulEngine};
-use crate::flow::{AddressSpace, FlowIndex, Protocol};
+use crate::flow::{AddressSpace, FlowIndex};
 use crate::session::Encapsulation;
 use crate::session::app_latency::Header;
 use crate::session::wire::{self, Addresses, Arrival, Refusal};
@@ -75,7 +75,7 @@ impl StatefulEngine {
             Err(refusal) => {
                 self.count_damage((port, space), &layout, bytes);
                 if refusal == Refusal::Other {
-                    self.handle_too_big(now, (port, space), (bytes, &layout), tx_queues);
+                    self.handle_icmp_error(now, (port, space), (bytes, &layout), tx_queues);
                 }
                 return self.count_refusal(side, refusal);
             }
@@ -91,24 +91,24 @@ impl StatefulEngine {
             .0
     }
 
-    /// A frame that is neither TCP nor UDP, but may be a router's word about a segment of ours.
-    fn handle_too_big(
+    /// A frame that is neither TCP nor UDP, but may be what a router or host says of a packet of ours.
+    fn handle_icmp_error(
         &mut self,
         now: Nanos,
         arrived: Arrived,
         (bytes, layout): (&[u8], &Layout),
         tx_queues: &mut impl TxQueues,
     ) {
-        let Some(error) = wire::read_too_big(bytes, layout) else {
+        let Some(error) = wire::read_icmp_error(bytes, layout) else {
             return;
         };
-        // The segment went the other way.
+        // The packet went the other way.
         let addresses = match error.addresses {
             Addresses::V4(own, peer) => Addresses::V4(peer, own),
             Addresses::V6(own, peer) => Addresses::V6(peer, own),
         };
         let ports = (error.ports.1, error.ports.0);
-        let (_, packed) = self.key_between(arrived, addresses, ports, Protocol::Tcp);
+        let (_, packed) = self.key_between(arrived, addresses, ports, error.protocol);
         let entry = self.find(packed).filter(|index| !index.is_in_fifo());
         let is_open = |index: &FlowIndex| {
             let entry = self.flows.at(*index);
@@ -116,7 +116,7 @@ impl StatefulEngine {
         };
         if let Some(index) = entry.filter(is_open) {
             self.with_flow(now, index, tx_queues, |session, cx, tx| {
-                session.handle_too_big(cx, tx, &error)
+                session.handle_icmp_error(cx, tx, &error)
             });
         }
     }

@@ -7,7 +7,7 @@
 //! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
 //! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
-//! | routers without room | `path_mtu` | RFC 1191, 8201, 5927 |
+//! | what routers say | `icmp_error` | RFC 1191, 8201, 1122, 5927 |
 //! | the window | `congestion` | RFC 5681, 9438, 3168 |
 //! | time | `rtt`, `timers`, `timeout` | RFC 6298 |
 //! | what is left in TIME-WAIT | `time_wait` | RFC 9293, 6191 |
@@ -25,11 +25,11 @@ mod congestion;
 mod connection;
 mod counters;
 mod handshake;
+mod icmp_error;
 mod info;
 mod input;
 mod outcome;
 mod output;
-mod path_mtu;
 mod ranges;
 mod reassembly;
 mod recovery;

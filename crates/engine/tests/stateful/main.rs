@@ -12,13 +12,14 @@ mod executions;
 mod floods;
 mod fuzz;
 mod hosts;
+mod icmp_errors;
 mod links;
 mod many;
 mod memory;
 mod outcomes;
 mod outside;
 mod packets;
-mod path_mtu;
+
 mod peer;
 mod rss;
 mod tunnels;

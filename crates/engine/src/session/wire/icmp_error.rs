@@ -11,6 +11,7 @@ use allosaur_packet::network::ipv6::Ipv6View;
 use allosaur_packet::transport::tcp::HEADER_BYTES_MIN;
 
 use super::Addresses;
+use crate::flow::Protocol;
 use crate::tcp::Seq;
 
 const ICMP_BYTES: usize = 8;
@@ -24,21 +25,35 @@ const TOO_BIG: u8 = 4;
 /// (RFC 1191, section 7.1, without those that nobody has any more).
 const PLATEAUS: [u16; 6] = [8166, 4352, 2002, 1492, 1006, 508];
 
-/// A TCP segment was too long for a link on its way.
+/// What a router or host says of a packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooBig {
+pub struct IcmpError {
     /// Source, destination of the packet: who sent it is told.
     pub addresses: Addresses,
     /// Source, destination.
     pub ports: (u16, u16),
-    /// The first number of its segment.
+    /// What it carried.
+    pub protocol: Protocol,
+    /// The first number of a TCP segment.
     pub seq: Seq,
-    /// Bytes behind the headers of IP and TCP, without options, that fit.
-    pub segment_bytes_max: u16,
+    /// What became of it.
+    pub fate: PacketFate,
 }
 
-/// The message in a frame, if it says that a packet was too big, and is intact.
-pub fn read_too_big(frame: &[u8], layout: &Layout) -> Option<TooBig> {
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketFate {
+    /// It was too long for a link on its way.
+    TooBig {
+        /// Bytes behind the headers of IP and TCP, without options, that fit.
+        segment_bytes_max: u16,
+    },
+    /// Nobody takes it there: no such port, host or network, or a firewall forbids it.
+    Unreachable,
+}
+
+/// The message in a frame, if it is such an error, and intact.
+pub fn read_icmp_error(frame: &[u8], layout: &Layout) -> Option<IcmpError> {
     if layout.fragment != Fragment::No {
         return None;
     }
@@ -61,9 +76,9 @@ pub fn read_too_big(frame: &[u8], layout: &Layout) -> Option<TooBig> {
     }
 }
 
-fn read_v4(message: &[u8]) -> Option<TooBig> {
+fn read_v4(message: &[u8]) -> Option<IcmpError> {
     let Ok(Icmpv4Header::DestinationUnreachable {
-        code: TOO_BIG,
+        code,
         next_hop_mtu_bytes,
     }) = Icmpv4Header::parse(message)
     else {
@@ -81,37 +96,48 @@ fn read_v4(message: &[u8]) -> Option<TooBig> {
         return None;
     }
     let total_bytes = u16::from_be_bytes([header[2], header[3]]);
-    let mtu_bytes = match next_hop_mtu_bytes {
-        0 => PLATEAUS.into_iter().find(|bytes| *bytes < total_bytes)?,
-        bytes => bytes,
+    let fate = match (code, next_hop_mtu_bytes) {
+        (TOO_BIG, 0) => {
+            let mtu_bytes = PLATEAUS.into_iter().find(|bytes| *bytes < total_bytes)?;
+            too_big(mtu_bytes, header_bytes)
+        }
+        (TOO_BIG, mtu_bytes) => too_big(mtu_bytes, header_bytes),
+        _ => PacketFate::Unreachable,
     };
     let address = |at: usize| Some(Ipv4Addr::from(*header[at..].first_chunk::<4>()?));
     about(
         Addresses::V4(address(12)?, address(16)?),
         IpProtocol(header[9]),
         quoted.get(header_bytes..)?,
-        mtu_bytes.saturating_sub(header_bytes as u16),
+        fate,
     )
 }
 
 /// A packet with extension headers is none of a flow.
-fn read_v6(message: &[u8]) -> Option<TooBig> {
-    let Ok(Icmpv6Header::PacketTooBig { mtu_bytes }) = Icmpv6Header::parse(message) else {
-        return None;
+fn read_v6(message: &[u8]) -> Option<IcmpError> {
+    let fate = match Icmpv6Header::parse(message).ok()? {
+        Icmpv6Header::PacketTooBig { mtu_bytes } if mtu_bytes >= IPV6_MTU_BYTES_MIN => {
+            too_big(mtu_bytes.min(u32::from(u16::MAX)) as u16, IPV6_BYTES)
+        }
+        Icmpv6Header::DestinationUnreachable { .. } => PacketFate::Unreachable,
+        _ => return None,
     };
-    if mtu_bytes < IPV6_MTU_BYTES_MIN {
-        return None;
-    }
     let quoted = message.get(ICMP_BYTES..)?;
     let header = quoted.get(..IPV6_BYTES)?;
     let address = |at: usize| Some(Ipv6Addr::from(*header[at..].first_chunk::<16>()?));
-    let room_bytes = mtu_bytes.min(u32::from(u16::MAX)) as u16 - IPV6_BYTES as u16;
     about(
         Addresses::V6(address(8)?, address(24)?),
         IpProtocol(header[6]),
         &quoted[IPV6_BYTES..],
-        room_bytes,
+        fate,
     )
+}
+
+fn too_big(mtu_bytes: u16, header_bytes: usize) -> PacketFate {
+    let headers = header_bytes as u16 + HEADER_BYTES_MIN as u16;
+    PacketFate::TooBig {
+        segment_bytes_max: mtu_bytes.saturating_sub(headers),
+    }
 }
 
 /// Of the packet that is quoted: the first eight bytes behind its IP header are there.
@@ -119,14 +145,20 @@ fn about(
     addresses: Addresses,
     protocol: IpProtocol,
     transport: &[u8],
-    room_bytes: u16,
-) -> Option<TooBig> {
+    fate: PacketFate,
+) -> Option<IcmpError> {
     let first: &[u8; 8] = transport.first_chunk()?;
     let half = |at: usize| u16::from_be_bytes([first[at], first[at + 1]]);
-    (protocol == IpProtocol::TCP).then(|| TooBig {
+    let (protocol, seq) = match protocol {
+        IpProtocol::TCP => (Protocol::Tcp, u32::from(half(4)) << 16 | u32::from(half(6))),
+        IpProtocol::UDP => (Protocol::Udp, 0),
+        _ => return None,
+    };
+    Some(IcmpError {
         addresses,
         ports: (half(0), half(2)),
-        seq: Seq(u32::from(half(4)) << 16 | u32::from(half(6))),
-        segment_bytes_max: room_bytes.saturating_sub(HEADER_BYTES_MIN as u16),
+        protocol,
+        seq: Seq(seq),
+        fate,
     })
 }

@@ -20,7 +20,7 @@ pub use coalesce::coalesce;
 pub use emit::HeaderTemplate;
 pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
 pub use envelope::{Content, Envelope, Places, header_bytes};
-pub use icmp_error::{TooBig, read_too_big};
+pub use icmp_error::{IcmpError, PacketFate, read_icmp_error};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
 pub use usual::{SYN_BYTES, TIMED_BYTES, read_usual};
 

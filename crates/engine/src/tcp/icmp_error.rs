@@ -1,6 +1,8 @@
-//! Path MTU discovery: a router had no room for a segment, and said so (RFC 1191, RFC 8201).
+//! What routers and hosts say of a segment: there was no room for it (RFC 1191, RFC 8201), or nobody takes it
+//! (RFC 1122, section 4.2.3.9).
 
-use super::connection::{Connection, Flag, TIMESTAMPS_BYTES, TcpContext};
+use super::connection::{Connection, Flag, TIMESTAMPS_BYTES, TcpContext, TcpState};
+use super::outcome::{End, Outcome};
 use super::seq::Seq;
 use super::tunables::MSS_BYTES_MIN;
 
@@ -38,5 +40,13 @@ impl Connection {
         self.clear(Flag::TIMING.or(Flag::SLOWED));
         self.next = self.una;
         true
+    }
+
+    /// Nobody takes the SYN that began at `seq`: the connection is refused. One that is there lives on:
+    /// what it lacks for a moment may come back (RFC 5927, section 5.2).
+    pub fn handle_unreachable(&mut self, cx: &mut TcpContext<'_>, seq: Seq) {
+        if self.state() == TcpState::SynSent && seq == self.una {
+            self.end(cx, End::Reset, &mut Outcome::default());
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! A router between clients and servers whose next link takes less than ours: it drops what is too
-//! long, and says so (RFC 792, RFC 1191, RFC 4443).
+//! A router between clients and servers whose next link takes less than ours, or that knows no way: it
+//! drops packets, and says why (RFC 792, RFC 1191, RFC 4443).
 
-use allosaur_engine::template::Tunable;
+use allosaur_engine::app::{ProgramCommand as Step, Transport};
+use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::SECOND;
 use allosaur_packet::link::ethernet;
 use allosaur_packet::network::checksum::pseudo_header_v6;
@@ -11,16 +12,20 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
 
-use crate::world::{MS, World, http};
+use crate::world::{MS, World, http, profile};
 
 const IP: usize = ethernet::HEADER_BYTES;
 
-/// What a router tells the sender of an IPv4 frame: with the header and eight bytes of its packet.
 fn fragmentation_needed(frame: &[u8], mtu_bytes: u16) -> Vec<u8> {
+    unreachable_v4(frame, 4, mtu_bytes)
+}
+
+/// What a router tells the sender of an IPv4 frame: with the header and eight bytes of its packet.
+fn unreachable_v4(frame: &[u8], code: u8, mtu_bytes: u16) -> Vec<u8> {
     let quoted = &frame[IP..IP + 28];
     let mut message = vec![0; 8];
     Icmpv4Header::DestinationUnreachable {
-        code: 4,
+        code,
         next_hop_mtu_bytes: mtu_bytes,
     }
     .emit(&mut message);
@@ -39,11 +44,15 @@ fn fragmentation_needed(frame: &[u8], mtu_bytes: u16) -> Vec<u8> {
     reply
 }
 
-/// The same over IPv6.
 fn packet_too_big(frame: &[u8], mtu_bytes: u32) -> Vec<u8> {
+    told_v6(frame, Icmpv6Header::PacketTooBig { mtu_bytes })
+}
+
+/// The same over IPv6.
+fn told_v6(frame: &[u8], header: Icmpv6Header) -> Vec<u8> {
     let quoted = &frame[IP..frame.len().min(IP + 1200)];
     let mut message = vec![0; 8];
-    Icmpv6Header::PacketTooBig { mtu_bytes }.emit(&mut message);
+    header.emit(&mut message);
     message.extend_from_slice(quoted);
     let asked = Ipv6View::new_unchecked(quoted);
     let (from, to) = (asked.destination(), asked.source());
@@ -162,4 +171,59 @@ fn words_of_others_change_nothing() {
         reply
     });
     assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 0);
+}
+
+/// Flows that nobody takes are refused at once: no SYN is sent again, no message is waited for.
+#[test]
+fn what_nobody_takes_is_refused() {
+    for (transport, ipv6, code) in [
+        (Transport::Stream, 0, 3),
+        (Transport::Stream, 0, 1),
+        (Transport::Stream, 0, 13),
+        (Transport::Stream, 1, 4),
+        (Transport::Datagram, 0, 3),
+        (Transport::Datagram, 1, 4),
+    ] {
+        let mut profile = match transport {
+            Transport::Stream => http(1_000, 1.0),
+            Transport::Datagram => messages(),
+        };
+        profile.client.set(Tunable::Ipv6Enable, ipv6);
+        profile.server.set(Tunable::Ipv6Enable, ipv6);
+        let mut world = narrow(1);
+        world.start(&profile, 1.0, Some(SECOND / 2));
+        run(&mut world, 1, |frame| match ipv6 {
+            0 => unreachable_v4(frame, code, 0),
+            _ => told_v6(frame, Icmpv6Header::DestinationUnreachable { code }),
+        });
+        let client = &world.sides()[0].flows;
+        assert_eq!(client.outcomes.refused, 1, "{transport:?}, code {code}");
+        assert_eq!(client.outcomes.unanswered, 1);
+        assert_eq!(client.tcp.rexmttimeo_syn + client.udp.keepdrops, 0);
+        assert_eq!(world.engine.flows(), 0);
+    }
+}
+
+/// RFC 5927, section 5.2: a connection that is there lives on, whatever a router says of it.
+#[test]
+fn a_connection_that_is_there_is_not_refused() {
+    let mut world = narrow(1400);
+    world.start(&http(100_000, 1.0), 1.0, Some(SECOND / 2));
+    run(&mut world, 1, |frame| unreachable_v4(frame, 1, 0));
+    // The way is there again.
+    world.frame_bytes_max = usize::MAX;
+    world.run_for(10 * SECOND);
+    assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 100_000);
+    assert_eq!(world.sides()[0].flows.outcomes.completed, 1);
+}
+
+/// A message, and an answer to it.
+fn messages() -> ProfileSpec {
+    let message = |buffer| Step::SendMessage { buffer };
+    let wait = Step::ReceiveMessages {
+        messages: 1,
+        clear: false,
+    };
+    let programs = [vec![message(0), wait], vec![wait, message(1)]];
+    profile(Transport::Datagram, programs, 512, 1.0)
 }
