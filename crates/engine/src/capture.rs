@@ -7,6 +7,8 @@ use crate::transmit::PortIndex;
 
 /// Most packets that one capture keeps.
 pub const CAPTURE_PACKETS_MAX: u32 = 1_000_000;
+/// Bytes that a packet takes beside its own.
+const PACKET_OVERHEAD: u64 = 96;
 
 /// On which way a frame was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub struct CaptureSettings {
     pub overflow: Overflow,
     /// Bytes to keep of each; 0 is all.
     pub snap_bytes: usize,
+    /// Memory for its packets at most. When it is taken the capture is full, as by packets.
+    pub memory_max: u64,
 }
 
 /// One capture: its packets and counters. `F` says which frames it wants.
@@ -68,6 +72,7 @@ pub struct Capture<F> {
     matched: u64,
     fetched: u64,
     bytes: u64,
+    short_of_memory: u64,
 }
 
 /// What a capture has counted.
@@ -81,6 +86,8 @@ pub struct CaptureCounters {
     pub kept: u64,
     /// Their bytes, or those of the packets that were handed on.
     pub bytes: u64,
+    /// Packets that it would keep if it had more memory.
+    pub short_of_memory: u64,
 }
 
 impl<F: Fn(&[u8]) -> bool> Capture<F> {
@@ -94,6 +101,7 @@ impl<F: Fn(&[u8]) -> bool> Capture<F> {
             matched: 0,
             fetched: 0,
             bytes: 0,
+            short_of_memory: 0,
         }
     }
 
@@ -119,16 +127,35 @@ impl<F: Fn(&[u8]) -> bool> Capture<F> {
             fetched: self.fetched,
             kept: self.packets.len() as u64,
             bytes: self.bytes,
+            short_of_memory: self.short_of_memory,
         }
     }
 
-    /// Shows it a frame that passed.
-    pub fn offer(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) {
+    /// Memory that its packets take.
+    pub fn memory(&self) -> u64 {
+        self.bytes + PACKET_OVERHEAD * self.packets.len() as u64
+    }
+
+    /// Shows it a frame that passed, when so much memory is left for all captures.
+    pub fn offer(
+        &mut self,
+        at: Nanos,
+        port: PortIndex,
+        origin: Origin,
+        frame: &[u8],
+        memory_left: u64,
+    ) {
         if !self.wants(port, origin) || !(self.filter)(frame) {
             return;
         }
         self.matched += 1;
-        if self.make_room() {
+        let memory_max = self.memory() + memory_left;
+        let memory = PACKET_OVERHEAD + self.cut_bytes(frame) as u64;
+        let had_room = self.packets.len() < self.settings.packets_max as usize;
+        let is_kept = self.make_room(memory, memory_max.min(self.settings.memory_max));
+        // Those that had to go are not what the packets would have been limited to.
+        self.short_of_memory += u64::from(had_room && !is_kept);
+        if is_kept {
             let packet = self.cut(at, port, origin, frame);
             self.bytes += packet.bytes.len() as u64;
             self.packets.push_back(packet);
@@ -158,11 +185,15 @@ impl<F: Fn(&[u8]) -> bool> Capture<F> {
         Some(packet)
     }
 
-    fn cut(&self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) -> Captured {
-        let length = match self.settings.snap_bytes {
+    fn cut_bytes(&self, frame: &[u8]) -> usize {
+        match self.settings.snap_bytes {
             0 => frame.len(),
             snap => frame.len().min(snap),
-        };
+        }
+    }
+
+    fn cut(&self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) -> Captured {
+        let length = self.cut_bytes(frame);
         Captured {
             at,
             port,
@@ -191,20 +222,22 @@ impl<F: Fn(&[u8]) -> bool> Capture<F> {
         self.active && port < 64 && ports >> port & 1 == 1
     }
 
-    fn make_room(&mut self) -> bool {
-        if self.packets.len() < self.settings.packets_max as usize {
-            return true;
-        }
-        match (self.settings.overflow, self.packets.pop_front()) {
-            (Overflow::KeepLast, Some(oldest)) => {
-                self.bytes -= oldest.bytes.len() as u64;
-                true
+    /// Makes room for a packet of so much memory, if it may.
+    fn make_room(&mut self, memory: u64, memory_max: u64) -> bool {
+        let packets_max = self.settings.packets_max as usize;
+        loop {
+            let has_room = self.memory() + memory <= memory_max;
+            if has_room && self.packets.len() < packets_max {
+                return true;
             }
-            (Overflow::KeepFirst, Some(first)) => {
-                self.packets.push_front(first);
-                false
+            if self.settings.overflow == Overflow::KeepFirst || packets_max == 0 {
+                return false;
             }
-            (_, None) => false,
+            let Some(oldest) = self.packets.pop_front() else {
+                return false;
+            };
+            self.bytes -= oldest.bytes.len() as u64;
+            self.short_of_memory += u64::from(!has_room);
         }
     }
 }
@@ -213,6 +246,9 @@ impl<F: Fn(&[u8]) -> bool> Capture<F> {
 mod tests {
     use super::*;
 
+    /// Memory for all captures.
+    const PLENTY: u64 = 1 << 30;
+
     fn settings(packets_max: u32, overflow: Overflow) -> CaptureSettings {
         CaptureSettings {
             transmit_ports: 0b01,
@@ -220,6 +256,7 @@ mod tests {
             packets_max,
             overflow,
             snap_bytes: 0,
+            memory_max: u64::MAX,
         }
     }
 
@@ -229,7 +266,7 @@ mod tests {
 
     fn offer_five<F: Fn(&[u8]) -> bool>(capture: &mut Capture<F>) {
         for i in 0..5 {
-            capture.offer(u64::from(i), 1, Origin::Received, &[i; 60]);
+            capture.offer(u64::from(i), 1, Origin::Received, &[i; 60], PLENTY);
         }
     }
 
@@ -258,10 +295,10 @@ mod tests {
             frame[0] % 2 == 0
         });
         offer_five(&mut capture);
-        capture.offer(7, 0, Origin::Received, &[0; 60]);
-        capture.offer(8, 1, Origin::Transmitted, &[0; 60]);
-        capture.offer(9, 0, Origin::Transmitted, &[0; 60]);
-        capture.offer(10, 200, Origin::Received, &[0; 60]);
+        capture.offer(7, 0, Origin::Received, &[0; 60], PLENTY);
+        capture.offer(8, 1, Origin::Transmitted, &[0; 60], PLENTY);
+        capture.offer(9, 0, Origin::Transmitted, &[0; 60], PLENTY);
+        capture.offer(10, 200, Origin::Received, &[0; 60], PLENTY);
         assert_eq!(times(&capture.fetch(10)), [0, 2, 4, 9]);
     }
 
@@ -282,7 +319,7 @@ mod tests {
             ..settings(9, Overflow::KeepFirst)
         };
         let mut capture = Capture::new(cut, all);
-        capture.offer(0, 1, Origin::Received, &[1; 60]);
+        capture.offer(0, 1, Origin::Received, &[1; 60], PLENTY);
         let packet = &capture.fetch(1)[0];
         assert_eq!(
             (packet.bytes.len(), packet.wire_bytes, packet.index),
@@ -300,6 +337,31 @@ mod tests {
             let counters = capture.counters();
             assert_eq!((counters.matched, counters.kept), (5, 0));
             assert_eq!(counters.bytes, 60 * expected as u64);
+        }
+    }
+
+    #[test]
+    fn memory_is_a_limit_as_packets_are() {
+        let memory_of_two = 2 * (60 + PACKET_OVERHEAD);
+        for (overflow, expected, short) in [
+            (Overflow::KeepFirst, [0, 1], 3),
+            (Overflow::KeepLast, [3, 4], 3),
+        ] {
+            for (own, all) in [(memory_of_two, PLENTY), (PLENTY, memory_of_two)] {
+                let limited = CaptureSettings {
+                    memory_max: own,
+                    ..settings(5, overflow)
+                };
+                let mut capture = Capture::new(limited, super::tests::all);
+                for i in 0..5 {
+                    let left = all - capture.memory();
+                    capture.offer(u64::from(i), 1, Origin::Received, &[i; 60], left);
+                    assert!(capture.memory() <= memory_of_two);
+                }
+                assert_eq!(capture.counters().short_of_memory, short);
+                assert_eq!(times(&capture.fetch(10)), expected);
+                assert_eq!(capture.memory(), 0);
+            }
         }
     }
 }

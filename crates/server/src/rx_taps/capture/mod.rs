@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use allosaur_engine::capture::{Capture, CaptureSettings, Origin};
+use allosaur_engine::capture::{Capture, CaptureSettings, Origin, Overflow};
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
 use super::rx_tap::RxTap;
-use super::{Answer, CAPTURES_MAX, CaptureState, Endpoint, PacketSink, Request};
+use super::{
+    Answer, CAPTURES_MAX, CAPTURES_MEMORY_MAX, CaptureState, Endpoint, PacketSink, Request,
+};
 use crate::rx_taps::filter::Filter;
 
 /// A filter as captures want it.
@@ -31,6 +33,8 @@ struct Watching {
     /// Frames that were lost on the way here, wanted or not, and packets on the way to the
     /// endpoint.
     lost: u64,
+    /// The log has that its memory is full.
+    is_told: bool,
 }
 
 impl RxTap for Captures {
@@ -60,8 +64,12 @@ impl RxTap for Captures {
     }
 
     fn handle_frame(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) -> bool {
+        let mut memory: u64 = self.captures.iter().map(|c| c.capture.memory()).sum();
         for watching in &mut self.captures {
-            watching.offer(at, port, origin, frame);
+            let others = memory - watching.capture.memory();
+            let left = CAPTURES_MEMORY_MAX.saturating_sub(memory);
+            watching.offer(at, port, origin, frame, left);
+            memory = others + watching.capture.memory();
         }
         false
     }
@@ -99,6 +107,7 @@ impl Captures {
             capture: Capture::new(settings, Box::new(move |frame| filter.matches(frame))),
             endpoint,
             lost: 0,
+            is_told: false,
         });
         Answer::Started {
             capture: self.started,
@@ -154,12 +163,36 @@ impl Watching {
         }
     }
 
-    fn offer(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) {
+    fn offer(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8], left: u64) {
         let Some((_, sink)) = &mut self.endpoint else {
-            return self.capture.offer(at, port, origin, frame);
+            self.capture.offer(at, port, origin, frame, left);
+            self.tell_of_memory();
+            return;
         };
         if let Some(packet) = self.capture.hand_on(at, port, origin, frame) {
             self.lost += u64::from(!sink.push(packet));
+        }
+    }
+
+    /// Says once that it would keep more if it had the memory.
+    fn tell_of_memory(&mut self) {
+        if self.is_told || self.capture.counters().short_of_memory == 0 {
+            return;
+        }
+        self.is_told = true;
+        let (capture, mib) = (self.number, self.capture.memory() >> 20);
+        tracing::warn!(
+            capture,
+            "the memory for captures is full: this one keeps {mib} MiB; fetch its packets, remove \
+             other captures, or give it a snaplen"
+        );
+    }
+
+    /// Packets that it was to keep, and had no memory for. One that keeps the last has those at least.
+    fn kept_out(&self) -> u64 {
+        match self.capture.settings().overflow {
+            Overflow::KeepFirst => self.capture.counters().short_of_memory,
+            Overflow::KeepLast => 0,
         }
     }
 
@@ -182,7 +215,7 @@ impl Watching {
             fetched: counters.fetched,
             count: self.pending(),
             bytes: counters.bytes,
-            lost: self.lost,
+            lost: self.lost + self.kept_out(),
             endpoint: self.endpoint.as_ref().map(|(endpoint, _)| endpoint.clone()),
         }
     }

@@ -8,7 +8,7 @@ use allosaur_engine::transmit::PortIndex;
 
 use super::capture::Wanted;
 use super::rx_tap::{RxTap, bits_of};
-use super::{Answer, PortState, Request, queue_settings};
+use super::{Answer, PortState, RX_QUEUES_MEMORY_MAX, Request, queue_settings};
 
 /// The receive queues of all ports.
 #[derive(Debug)]
@@ -59,8 +59,11 @@ impl RxTap for RxQueues {
     }
 
     fn handle_frame(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) -> bool {
+        let queues = self.ports.iter().flatten();
+        let memory: u64 = queues.map(|queue| queue.capture.memory()).sum();
+        let left = RX_QUEUES_MEMORY_MAX.saturating_sub(memory);
         if let Some(queue) = &mut self.ports[usize::from(port)] {
-            queue.capture.offer(at, port, origin, frame);
+            queue.capture.offer(at, port, origin, frame, left);
         }
         false
     }
