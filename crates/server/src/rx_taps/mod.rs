@@ -43,6 +43,14 @@ pub use service::{ServiceMask, ServiceMode};
 
 /// Most captures at a time.
 pub const CAPTURES_MAX: usize = 10;
+/// Memory for the packets of one capture, and of all of them.
+pub const CAPTURE_MEMORY_MAX: u64 = 256 << 20;
+/// See [`CAPTURE_MEMORY_MAX`].
+pub const CAPTURES_MEMORY_MAX: u64 = 512 << 20;
+/// Memory for the packets of one receive queue, which one reply has all of; and of all of them.
+pub const RX_QUEUE_MEMORY_MAX: u64 = 16 << 20;
+/// See [`RX_QUEUE_MEMORY_MAX`].
+pub const RX_QUEUES_MEMORY_MAX: u64 = 128 << 20;
 
 /// What control asks of the receive thread.
 #[derive(Debug)]
@@ -321,6 +329,12 @@ pub trait Wire: Send + fmt::Debug {
 
 /// Opens what the receive thread hands packets to.
 pub trait Endpoints: fmt::Debug {
+    /// How the receive thread spent its time since something began to wait for it, in words; where it
+    /// is known.
+    fn receive_time(&self) -> Option<String> {
+        None
+    }
+
     /// Opens an endpoint, which begins with a header of `snap_bytes`. An error says what is wrong.
     fn open_endpoint(
         &self,
@@ -340,5 +354,6 @@ fn queue_settings(port: PortIndex, packets_max: u32) -> CaptureSettings {
         packets_max,
         overflow: Overflow::KeepLast,
         snap_bytes: 0,
+        memory_max: RX_QUEUE_MEMORY_MAX,
     }
 }

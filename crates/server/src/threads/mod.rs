@@ -23,6 +23,7 @@ pub mod mailbox;
 mod queues;
 pub mod receive;
 pub mod request_channel;
+mod run_time;
 mod table;
 mod tx_losses;
 pub mod waker;
@@ -51,6 +52,7 @@ use crate::threads::endpoint::{open_capture, open_emu_channel, open_wire};
 use crate::threads::layout::{Layout, thread_name};
 use crate::threads::mailbox::{ControlEnd, WorkerEnd, mailbox};
 use crate::threads::request_channel::{RequestSender, request_channel};
+use crate::threads::run_time::RunTime;
 use crate::threads::waker::{Notify, Waker};
 use data::{DataThread, FlowLinks, FlowState, Report, WorkerCommand};
 use exports::ExportThread;
@@ -107,19 +109,30 @@ pub struct RxHandle {
     receive: Waker,
     /// The time since 1970 at the clock's zero.
     epoch_ns: u64,
+    time: RunTime,
 }
 
 impl RxHandle {
-    /// What wakes the receive thread, and when its clock's time began.
-    fn new(receive: Waker, clock: &Clock) -> RxHandle {
+    /// What wakes the receive thread, when its clock's time began, and how it spends its time.
+    fn new(receive: Waker, clock: &Clock, time: RunTime) -> RxHandle {
         RxHandle {
             receive,
             epoch_ns: epoch_ns(clock),
+            time,
         }
+    }
+
+    /// Whether something waits for the receive thread; to be told now and then.
+    fn note_waiting(&self, is_waited_for: bool) {
+        self.time.note(is_waited_for);
     }
 }
 
 impl Endpoints for RxHandle {
+    fn receive_time(&self) -> Option<String> {
+        self.time.in_words()
+    }
+
     fn open_endpoint(
         &self,
         endpoint: &Endpoint,
@@ -211,10 +224,8 @@ impl Threads {
         let receiver = Receiver::new(first_rx, Arc::clone(&counters.receive), clock.clone());
         let receiver = receiver.watched_by(watch.waking(woken)).told_by(first_mail);
         let receiver = receiver.joined_by(forward_rx, context.watched.clone());
-        threads.start_receive(0, layout, move |poll, stop, waker| {
-            receiver.run(poll, stop, waker);
-        })?;
-        Ok((threads, RxHandle::new(first, clock)))
+        let time = threads.start_first_receive(receiver, layout)?;
+        Ok((threads, RxHandle::new(first, clock, time)))
     }
 
     /// The same watch with emulated clients, where they are wanted, and the way to them.
@@ -339,6 +350,21 @@ impl Threads {
             secondary.run(poll, stop, waker);
         })?;
         Ok(rx)
+    }
+
+    /// Starts the first receive thread; gives what tells how it spends its time.
+    fn start_first_receive(
+        &mut self,
+        receiver: Receiver,
+        layout: &Layout,
+    ) -> Result<RunTime, Refusal> {
+        let time = RunTime::default();
+        let note_thread = time.thread_noter();
+        self.start_receive(0, layout, move |poll, stop, waker| {
+            note_thread();
+            receiver.run(poll, stop, waker);
+        })?;
+        Ok(time)
     }
 
     fn start_receive(

@@ -165,7 +165,7 @@ fn others_are_answered_while_the_receive_thread_does_not_answer() {
     let error = world.replies.remove(&pending).expect("it was answered");
     let text = error.expect_err("nobody answered").to_string();
     assert!(
-        text.contains("the receive thread does not answer"),
+        text.contains("the receive thread did not answer within 2.5 s"),
         "{text}"
     );
     // What comes later is nobody's.
