@@ -24,7 +24,7 @@ LISTINGS = ROOT.parent / "shared" / "data" / "listings"
 @pytest.fixture
 def server() -> Iterator[LocalServer]:
     """A server with two in-memory ports that are linked to each other, on free TCP ports of loopback."""
-    with LocalServer(ports=["memory", "memory"], cores=1) as running:
+    with LocalServer(ports=["memory", "memory"], cores=1, options=["--captures-folder", "/"]) as running:
         yield running
 
 

@@ -261,7 +261,10 @@ def test_push_waits_for_the_gateway_that_its_frames_go_to(allosaur: Any, start: 
         "version: 1\nports:\n  - {port: memory, ip: 1.1.1.1, default_gateway: 1.1.1.9}\n  - {port: memory}\n",
         encoding="utf-8",
     )
-    with LocalServer(config=config) as server, LocalServer(config=config) as other:
+    with (
+        LocalServer(config=config, options=["--captures-folder", "/"]) as server,
+        LocalServer(config=config, options=["--captures-folder", "/"]) as other,
+    ):
         push = ("push", capture, *where(server))
         running = start("push", capture, *where(other), "--remote")
         for ended in (allosaur(*push), ended_of(running)):

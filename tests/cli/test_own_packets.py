@@ -239,7 +239,10 @@ def test_packets_that_come_twice_fail(allosaur: Any, profile: Callable[..., Path
     copy = UDP_PACKET.copy()
     copy[IP].id = FIRST_SIGN
     wrpcap(str(tmp_path / "copy.pcap"), copy)
-    with LocalServer(ports=["memory"] * 4) as server, server.client() as other:
+    with (
+        LocalServer(ports=["memory"] * 4, options=["--captures-folder", "/"]) as server,
+        server.client() as other,
+    ):
         other.acquire(ports=[2])
         other.push_remote(str(tmp_path / "copy.pcap"), ports=[2], ipg_usec=5_000, count=0)
         where = ["--server", f"{server.host}:{server.rpc_port}", "--pub-port", str(server.pub_port)]

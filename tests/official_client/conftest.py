@@ -59,7 +59,7 @@ def official(run_on: Any) -> Any:
     """Run one scenario of session.py against a fresh server of two linked ports; give what it printed."""
 
     def run_scenario(name: str, *arguments: str) -> Any:
-        with LocalServer(ports=["memory", "memory"]) as server:
+        with LocalServer(ports=["memory", "memory"], options=["--captures-folder", "/"]) as server:
             return run_on(server, name, *arguments)
 
     return run_scenario

@@ -86,7 +86,7 @@ def test_refused_calls_say_why_and_leave_the_server_working(run: Any) -> None:
 
 
 def test_starts_ports_together_on_chosen_cores(run_on: Any) -> None:
-    with LocalServer(ports=["memory", "memory"], cores=2) as server:
+    with LocalServer(ports=["memory", "memory"], cores=2, options=["--captures-folder", "/"]) as server:
         seen = run_on(server, "together")
     assert set(seen["runs"]) == {"split", "pin", "single"}
     for counted in seen["runs"].values():

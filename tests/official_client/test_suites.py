@@ -47,7 +47,7 @@ def test_packet_memory_is_told_by_size(official: Any) -> None:
 @pytest.fixture(scope="module")
 def used(run_on: Any) -> Any:
     """Which of two data threads transmitted on which ports."""
-    with LocalServer(ports=["memory", "memory"], cores=2) as server:
+    with LocalServer(ports=["memory", "memory"], cores=2, options=["--captures-folder", "/"]) as server:
         return run_on(server, "cores")
 
 

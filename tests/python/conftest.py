@@ -36,5 +36,5 @@ def binary() -> Path:
 @pytest.fixture
 def live_server(binary: Path) -> Iterator[LocalServer]:
     """A real server with two linked in-memory ports."""
-    with LocalServer(binary=binary) as running:
+    with LocalServer(binary=binary, options=["--captures-folder", "/"]) as running:
         yield running

@@ -157,7 +157,10 @@ def test_the_server_sends_a_file(live: STLClient, tmp_path: Path) -> None:
 
 
 def test_the_map_of_ports() -> None:
-    with LocalServer(ports=["memory"] * 5) as server, server.client() as client:
+    with (
+        LocalServer(ports=["memory"] * 5, options=["--captures-folder", "/"]) as server,
+        server.client() as client,
+    ):
         client.acquire()
         found = client.map_ports()
     assert found == {

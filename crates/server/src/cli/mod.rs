@@ -284,7 +284,7 @@ fn sim(options: &SimOptions) -> Result<(), Failure> {
     scenario.limit_packets = options.limit.or(scenario.limit_packets);
     scenario.cores = options.cores.or(scenario.cores);
     let outcome = scenario
-        .run(&DiskFiles)
+        .run(&DiskFiles::all())
         .map_err(|e| wrong(&options.commands, &e))?;
     std::fs::write(&options.output, &outcome.capture).map_err(|e| wrong(&options.output, &e))?;
     if options.json {

@@ -84,14 +84,17 @@ pub struct ServeOptions {
     /// TCP port of events; 0 picks a free one [default: one below that of requests]
     #[arg(long)]
     pub pub_port: Option<u16>,
-    /// Address to listen on, or * for all. Without --rpc-auth everyone who can reach it may use
-    /// it [default: 127.0.0.1]
+    /// Address, name or interface to listen on, or * for all. Beyond this machine it needs
+    /// --rpc-auth, or --open [default: 127.0.0.1]
     #[arg(long)]
     pub listen: Option<String>,
     /// File of lines NAME:TOKEN; who connects from beyond loopback must have one. The server then
     /// listens on 127.0.0.1 too, where nobody is asked
     #[arg(long, value_name = "FILE")]
     pub rpc_auth: Option<PathBuf>,
+    /// Everyone who can reach the address of --listen may use the server, without a token
+    #[arg(long)]
+    pub open: bool,
     /// Emulated clients: hosts that speak ARP, DHCP, IPv6 and more on the ports, which requests on
     /// --emu-port set up [default: none]
     #[arg(long)]
@@ -115,6 +118,14 @@ pub struct ServeOptions {
     /// with one such as 192.0.2.1:4502 or *:4502; port 0 picks a free one [default: no HTTP]
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = http_address)]
     pub http: Option<SocketAddr>,
+    /// A name that HTTP is answered to, besides addresses, names without a dot and the machine's
+    /// own; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub http_host: Vec<String>,
+    /// Where capture files are that clients may have the server send; / is all files
+    /// [default: the folder that the server is started in]
+    #[arg(long, value_name = "FOLDER")]
+    pub captures_folder: Option<PathBuf>,
     /// How threads wait: busy (best timing, a core each) or adaptive (they sleep when idle)
     /// [default: busy for threads that send on CPUs of their own, else adaptive]
     #[arg(long)]
@@ -170,6 +181,11 @@ impl ServeOptions {
         }
         if let Some(file) = &self.rpc_auth {
             settings.rpc_auth = Some(file.clone());
+        }
+        settings.open |= self.open;
+        settings.http_hosts.extend(self.http_host.iter().cloned());
+        if let Some(folder) = &self.captures_folder {
+            settings.captures_folder = Some(folder.clone());
         }
         settings.rpc_port = self.rpc_port.unwrap_or(settings.rpc_port);
         settings.pub_port = self.pub_port.or(settings.pub_port);

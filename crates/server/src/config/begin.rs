@@ -110,7 +110,7 @@ poll: adaptive
 # Without it, each port is in the mode of who acquires it.
 stateful: false
 
-# Without rpc_auth who can connect may send. \"*\" listens on all addresses.
+# \"*\" listens on all addresses. Beyond this machine it needs rpc_auth: FILE, or open: true.
 listen: 127.0.0.1
 rpc_port: 4501
 pub_port: 4500

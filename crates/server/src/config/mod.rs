@@ -74,6 +74,8 @@ pub struct Settings {
     pub listen: String,
     /// Names and tokens that are asked for beyond loopback.
     pub rpc_auth: Option<PathBuf>,
+    /// Whether everyone beyond loopback may use it, without a token.
+    pub open: bool,
     /// TCP port of requests; 0 picks a free one.
     pub rpc_port: u16,
     /// TCP port of events; 0 picks a free one, `None` is one below that of requests.
@@ -86,6 +88,11 @@ pub struct Settings {
     pub emu_zmq: Option<EmuZmq>,
     /// Where HTTP is answered, if it is; port 0 picks a free one.
     pub http: Option<SocketAddr>,
+    /// Names that HTTP is answered to, besides addresses and the machine's.
+    pub http_hosts: Vec<String>,
+    /// Where captures are that clients may have sent; the folder that the server was started in unless
+    /// named.
+    pub captures_folder: Option<PathBuf>,
     /// Whether ports are promiscuous from the start.
     pub promiscuous: bool,
     /// Whether counters are written to the standard output every second.
@@ -179,12 +186,15 @@ impl Default for Settings {
             flows_max: FLOWS,
             listen: "127.0.0.1".to_owned(),
             rpc_auth: None,
+            open: false,
             rpc_port: RPC_PORT,
             pub_port: None,
             emu_port: None,
             emu_exports: false,
             emu_zmq: None,
             http: None,
+            http_hosts: Vec::new(),
+            captures_folder: None,
             promiscuous: false,
             table: false,
         }
@@ -216,6 +226,20 @@ impl Settings {
                     "emu_port (--emu-port) and {other} are both {port}: write another"
                 ));
             }
+        }
+        if let Some(EmuZmq { tcp: true, .. }) = self.emu_zmq.filter(|_| self.rpc_auth.is_some()) {
+            return Some(
+                "--emu-zmq tcp opens two TCP ports that ask for no token, and rpc_auth (--rpc-auth) is \
+                 to ask everyone: write --emu-zmq ipc, for an emulation server on this machine"
+                    .to_owned(),
+            );
+        }
+        if let (true, Some(file)) = (self.open, &self.rpc_auth) {
+            return Some(format!(
+                "open (--open) lets everyone in, and rpc_auth (--rpc-auth {}) those with a token: leave \
+                 one of them out",
+                file.display()
+            ));
         }
         let is_stateful = self.modes == Modes::Stateful;
         let mut ports = (0..).zip(&self.ports).filter(|_| is_stateful);

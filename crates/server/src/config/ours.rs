@@ -21,7 +21,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 19] = [
+pub const SERVER_KEYS: [Key; 22] = [
     Key {
         name: "version",
         value: "`1`",
@@ -110,8 +110,15 @@ pub const SERVER_KEYS: [Key; 19] = [
         name: "listen",
         value: "an address, or `\"*\"` for all",
         default: "`127.0.0.1`",
-        meaning: "where the server listens. Without `rpc_auth` who can connect may send",
+        meaning: "where the server listens. Beyond this machine it needs `rpc_auth`, or `open`",
         example: "192.0.2.1",
+    },
+    Key {
+        name: "open",
+        value: "`true` or `false`",
+        default: "`false`",
+        meaning: "whether everyone who can connect may use it, without a token. See [access](access.md)",
+        example: "true",
     },
     Key {
         name: "rpc_auth",
@@ -155,6 +162,20 @@ pub const SERVER_KEYS: [Key; 19] = [
         default: "no HTTP",
         meaning: "where metrics are, see [metrics](metrics.md); 0 picks a free port, an address is loopback unless given, `\"*:4502\"` is all",
         example: "4502",
+    },
+    Key {
+        name: "http_hosts",
+        value: "a list of names",
+        default: "none",
+        meaning: "names that HTTP is answered to, besides addresses, names without a dot and the machine's own",
+        example: "[lab.example]",
+    },
+    Key {
+        name: "captures_folder",
+        value: "a folder",
+        default: "the one that the server was started in",
+        meaning: "where capture files are that clients may have the server send (`push --remote`); `/` is all files",
+        example: "/srv/captures",
     },
 ];
 
@@ -246,6 +267,12 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         settings.listen = listen;
     }
     settings.rpc_auth = map.read("rpc_auth", findings, |node| Ok(text(node)?.into()));
+    settings.open = map.read("open", findings, flag) == Some(true);
+    settings.http_hosts = map
+        .read("http_hosts", findings, host_names)
+        .unwrap_or_default();
+    let folder = |node: &Node| Ok(text(node)?.into());
+    settings.captures_folder = map.read("captures_folder", findings, folder);
     settings.rpc_port = read_tcp_port("rpc_port", RPC_PORT, &map, findings);
     settings.pub_port = map
         .find("pub_port")
@@ -266,6 +293,22 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         item.refuse(findings, text);
     }
     settings
+}
+
+/// Names of a machine: one, or a list.
+fn host_names(node: &Node) -> Result<Vec<String>, String> {
+    let name = |node: &Node| {
+        let given = text(node)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        match !given.is_empty() && given.chars().all(is_name) {
+            true => Ok(given.to_owned()),
+            false => Err(format!("'{given:.60}': write a name such as lab.example")),
+        }
+    };
+    match &node.value {
+        Value::List(names) => names.iter().map(name).collect(),
+        _ => Ok(vec![name(node)?]),
+    }
 }
 
 /// A TCP port; 0 is any.

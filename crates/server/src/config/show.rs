@@ -77,12 +77,15 @@ fn settings(settings: &Settings) -> Value {
         "flows_max": settings.flows_max,
         "listen": settings.listen,
         "rpc_auth": settings.rpc_auth,
+        "open": settings.open,
         "rpc_port": settings.rpc_port,
         "pub_port": settings.events_port(),
         "emu_port": settings.emu_port,
         "emu_exports": settings.emu_exports,
         "emu_zmq": settings.emu_zmq.map(|sockets| sockets.endpoints(&settings.listen)),
         "http": settings.http.map(|address| address.to_string()),
+        "http_hosts": settings.http_hosts,
+        "captures_folder": settings.captures_folder,
     })
 }
 

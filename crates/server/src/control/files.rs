@@ -22,6 +22,16 @@ pub enum FileError {
         /// The folder.
         folder: String,
     },
+    /// Outside of the folder that clients may name files of. It says nothing of what is there.
+    #[error(
+        "it is not in {folder}, the folder whose captures this server sends: put the file there, or \
+         start the server with --captures-folder and the file's folder (captures_folder in its \
+         configuration); / allows all files"
+    )]
+    Outside {
+        /// The folder.
+        folder: String,
+    },
     /// Something else of that name.
     #[error("it is {what}, not a file: name a capture file")]
     NotAFile {

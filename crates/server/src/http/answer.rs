@@ -9,6 +9,7 @@ use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::sync::oneshot;
 
+use super::host::Hosts;
 use super::limits::Limits;
 use crate::control::catalog::Catalog;
 use crate::counters::Counters;
@@ -25,6 +26,7 @@ pub type CatalogRequest = oneshot::Sender<Arc<Catalog>>;
 pub(super) struct Sources {
     pub(super) counters: Counters,
     pub(super) limits: Limits,
+    pub(super) hosts: Hosts,
     /// To control.
     pub(super) requests: SyncSender<CatalogRequest>,
     /// Wakes control.
@@ -39,6 +41,13 @@ pub(super) async fn answer<B>(request: Request<B>, sources: Arc<Sources>) -> Res
         let allowed = "GET, HEAD".parse().expect("it is a valid value");
         response.headers_mut().insert(ALLOW, allowed);
         return response;
+    }
+    if let Some(host) = sources.hosts.foreign(request.uri(), request.headers()) {
+        let text = format!(
+            "'{host:.100}' is no name of this server: ask for its address, or start it with --http-host \
+             and this name\n"
+        );
+        return plain(StatusCode::MISDIRECTED_REQUEST, text);
     }
     match request.uri().path() {
         "/" => plain(StatusCode::OK, INDEX),

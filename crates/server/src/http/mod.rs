@@ -5,6 +5,7 @@
 //! it costs others nothing that they could notice: there are [`Limits`].
 
 mod answer;
+mod host;
 mod limits;
 mod server;
 

@@ -19,6 +19,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::answer::{CatalogRequest, Sources, answer};
+use super::host::Hosts;
 use super::limits::{HEADER_BYTES_MAX, HEADERS_MAX, Limits};
 use crate::counters::Counters;
 
@@ -27,7 +28,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// An address that is listened on, and nobody answers yet.
 #[derive(Debug)]
-pub struct HttpListener(TcpListener);
+pub struct HttpListener {
+    listener: TcpListener,
+    hosts: Hosts,
+}
 
 /// The thread that answers. It ends when this is dropped.
 #[derive(Debug)]
@@ -46,7 +50,15 @@ impl HttpListener {
     pub fn bind(address: SocketAddr) -> io::Result<HttpListener> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(HttpListener(listener))
+        let hosts = Hosts::new(&[]);
+        Ok(HttpListener { listener, hosts })
+    }
+
+    /// The same, which answers to more names than the machine's own.
+    #[must_use]
+    pub fn answering_to(self, names: &[String]) -> HttpListener {
+        let hosts = Hosts::new(names);
+        HttpListener { hosts, ..self }
     }
 
     /// The address, with the port that was picked.
@@ -55,7 +67,7 @@ impl HttpListener {
     ///
     /// What the system says.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.listener.local_addr()
     }
 
     /// Starts the thread that answers, on the CPUs of the thread that calls this; `notify` wakes
@@ -75,6 +87,7 @@ impl HttpListener {
         let sources = Arc::new(Sources {
             counters,
             limits,
+            hosts: self.hosts,
             requests: sender,
             notify: Box::new(notify),
         });
@@ -83,7 +96,7 @@ impl HttpListener {
         let runtime = builder.enable_io().enable_time().build()?;
         let body = move || {
             runtime.block_on(async {
-                tokio::spawn(accept(self.0, sources));
+                tokio::spawn(accept(self.listener, sources));
                 // Nothing is ever sent: it ends when its other end is gone, and all tasks with it.
                 let _ = ended.await;
             });

@@ -65,7 +65,7 @@ fn load(path: &Path) -> Value {
 fn simulate(file: &Value) -> Result<Vec<Record>, SimError> {
     let mut scenario = Scenario::parse(file.to_string().as_bytes())?;
     scenario.checksums = Checksums::LeftToPort;
-    let outcome = scenario.run(&DiskFiles)?;
+    let outcome = scenario.run(&DiskFiles::all())?;
     Ok(golden::parse(&outcome.capture)?)
 }
 

@@ -80,10 +80,13 @@ class Server(Command):
                 raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
         command = ["serve"]
         words = ["config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"]
-        for name in [*words, "emu_port", "emu_zmq", "http", "rpc_auth"]:
+        for name in [*words, "emu_port", "emu_zmq", "http", "rpc_auth", "captures_folder"]:
             value = getattr(options, name)
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
+        for name in options.http_host:
+            command += ["--http-host", name]
+        command += ["--open"] * options.open
         command += ["--pin"] * options.pin + ["--emu"] * options.emu
         command += ["--emu-exports"] * options.emu_exports
         command += ["--stateful"] * options.stateful + ["--stateless"] * options.stateless
@@ -138,12 +141,32 @@ def _add_sockets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--listen",
         metavar="ADDRESS",
-        help="which address to listen on (default: 127.0.0.1: only this machine may connect)",
+        help="which address, name or interface to listen on, * for all (default: 127.0.0.1: only this "
+        "machine may connect); beyond this machine it needs --rpc-auth, or --open",
     )
     parser.add_argument(
         "--rpc-auth",
         metavar="FILE",
         help="lines NAME:TOKEN: who connects from another machine must have one",
+    )
+    parser.add_argument(
+        "--open",
+        action="store_true",
+        help="everyone who can reach the address of --listen may use the server, without a token",
+    )
+    parser.add_argument(
+        "--http-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name that HTTP is answered to, besides addresses, names without a dot and the machine's own; "
+        "may be given several times",
+    )
+    parser.add_argument(
+        "--captures-folder",
+        metavar="FOLDER",
+        help="where capture files are that clients may have the server send (push --remote); / is all files "
+        "(default: the folder that the server is started in)",
     )
 
 

@@ -27,8 +27,8 @@ DEFAULT_CONFIG = "/etc/trex_cfg.yaml"
 """Where TRex looks for its configuration."""
 _CORES_MAX = 64
 _PORTS_MAX = 32
-_WORDS_OF_FILE = 5
-"""The words before the options of a server: `serve --config FILE --listen *`."""
+_WORDS_OF_FILE = 6
+"""The words before the options of a server: `serve`, the file, where it listens and whom it serves."""
 _BATCH_S = 3600
 """How long TRex runs a profile unless it is told."""
 Value = TypeVar("Value")
@@ -151,7 +151,7 @@ def _server_options(given: dict[str, str]) -> list[str]:
         raise bad_input(
             f"there is no configuration file {config}: {way}, or write one with `allosaur config init FILE`"
         )
-    words = ["serve", "--config", config, "--listen", "*"]
+    words = ["serve", "--config", config, "--listen", "*", "--open"]
     words.append("--stateful" if "--astf" in given else "--stateless")
     cores = _number("-c", given, 1, _CORES_MAX)
     if "-s" in given:

@@ -21,9 +21,9 @@ impl JobThread {
     /// # Errors
     ///
     /// When the system has no threads.
-    pub fn start(control: Notify) -> std::io::Result<JobThread> {
-        let run = |(id, job): (JobId, Job)| {
-            let result = catch_unwind(AssertUnwindSafe(|| job.run(&DiskFiles)));
+    pub fn start(files: DiskFiles, control: Notify) -> std::io::Result<JobThread> {
+        let run = move |(id, job): (JobId, Job)| {
+            let result = catch_unwind(AssertUnwindSafe(|| job.run(&files)));
             let broken = |_| JobResult::Failed("its job broke down, see the server's log".into());
             (id != JobId::NOBODYS).then(|| (id, result.unwrap_or_else(broken)))
         };
