@@ -6,6 +6,12 @@ pub const REQUEST_BYTES_MAX: usize = 999_999;
 pub const MESSAGES_PER_PEER_MAX: usize = 16;
 /// Most messages of all clients that are not answered.
 pub const MESSAGES_MAX: usize = 256;
+/// Most requests of a batch.
+pub const BATCH_REQUESTS_MAX: usize = 32_768;
+/// Most bytes of the replies to one message.
+pub const REPLY_BYTES_MAX: usize = 64 << 20;
+/// Most bytes of the replies to all messages that are not answered.
+pub const REPLIES_BYTES_MAX: usize = 256 << 20;
 /// Most sessions with an event queue.
 pub const SESSIONS_MAX: usize = 256;
 /// Most events that one session has not fetched.
@@ -75,6 +81,16 @@ fn message_table() -> Vec<(&'static str, String, &'static str)> {
             "messages of one client, and of all, that are not answered",
             format!("{MESSAGES_PER_PEER_MAX} and {MESSAGES_MAX}"),
             "an error at once; earlier ones are answered",
+        ),
+        (
+            "requests of a batch",
+            BATCH_REQUESTS_MAX.to_string(),
+            "an error for the batch",
+        ),
+        (
+            "replies to one message, and to all that are not answered",
+            format!("{REPLY_BYTES_MAX} and {REPLIES_BYTES_MAX} bytes"),
+            "an error for each request that is left of a batch",
         ),
         (
             "sessions with an event queue",

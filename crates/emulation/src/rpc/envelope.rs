@@ -8,7 +8,7 @@ use std::fmt;
 use std::vec::IntoIter;
 
 use serde::de::{
-    self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor,
+    self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -32,7 +32,8 @@ pub struct Message {
     requests: IntoIter<Request>,
     /// Of the request that was given last.
     id: Option<Box<RawValue>>,
-    replies: Vec<Reply>,
+    /// The replies as text, with commas between: as values they would take many times the memory.
+    replies: Vec<u8>,
     is_batch: bool,
 }
 
@@ -49,10 +50,8 @@ impl Message {
         let is_batch = text.starts_with('[');
         match read {
             Ok(requests) => Message {
-                requests: requests.into_iter(),
-                id: None,
-                replies: Vec::new(),
                 is_batch,
+                ..Message::of(requests)
             },
             Err(error) => Message::failed(error),
         }
@@ -69,22 +68,35 @@ impl Message {
             outcome: Err(error),
             id: None,
         };
+        let mut message = Message::of(Vec::new());
+        message.push(&reply);
+        message
+    }
+
+    fn of(requests: Vec<Request>) -> Message {
         Message {
-            requests: Vec::new().into_iter(),
+            requests: requests.into_iter(),
             id: None,
-            replies: vec![reply],
+            replies: Vec::new(),
             is_batch: false,
         }
     }
 
+    fn push(&mut self, reply: &Reply) {
+        if !self.replies.is_empty() {
+            self.replies.push(b',');
+        }
+        serde_json::to_writer(&mut self.replies, reply).expect("a JSON value can be written");
+    }
+
     /// The next method to call, with its parameters. A request that asks nothing is answered here.
     pub fn next_call(&mut self) -> Option<RpcCall> {
-        for request in self.requests.by_ref() {
+        while let Some(request) = self.requests.next() {
             if request.version == VERSION && !request.call.method.is_empty() {
                 self.id = request.id;
                 return Some(request.call);
             }
-            self.replies.push(Reply {
+            self.push(&Reply {
                 version: request.version,
                 outcome: Err(error(INVALID_PARAMS, "Invalid params")),
                 id: request.id,
@@ -95,33 +107,76 @@ impl Message {
 
     /// Answers the call that was given last.
     pub fn answer(&mut self, outcome: Result<Value, RpcError>) {
-        self.replies.push(Reply {
+        let id = self.id.take();
+        self.push(&Reply {
             version: VERSION.to_owned(),
             outcome,
-            id: self.id.take(),
+            id,
         });
+    }
+
+    /// Bytes of the replies until now.
+    pub fn reply_bytes(&self) -> usize {
+        self.replies.len()
     }
 
     /// The text of the reply.
     pub fn into_text(self) -> Vec<u8> {
-        let text = match &self.replies[..] {
-            [reply] if !self.is_batch => serde_json::to_vec(reply),
-            replies => serde_json::to_vec(replies),
-        };
-        text.expect("a JSON value can be written")
+        match self.is_batch {
+            true => [b"[", &self.replies[..], b"]"].concat(),
+            false => self.replies,
+        }
     }
 }
 
 fn read_batch(text: &str) -> Result<Vec<Request>, RpcError> {
-    let batch: Vec<Request> = parse(text)?;
-    if batch.len() > BATCH_MAX {
+    let batch: Batch = parse(text)?;
+    if batch.count > BATCH_MAX {
         let text = format!(
             "the batch has {} requests, the most is {BATCH_MAX}: send several",
-            batch.len()
+            batch.count
         );
         return Err(error(INVALID_REQUEST, text));
     }
-    Ok(batch)
+    Ok(batch.requests)
+}
+
+/// A batch; what is beyond the most is counted only.
+struct Batch {
+    requests: Vec<Request>,
+    count: usize,
+}
+
+impl<'de> Deserialize<'de> for Batch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Batch, D::Error> {
+        deserializer.deserialize_seq(BatchVisitor)
+    }
+}
+
+struct BatchVisitor;
+
+impl<'de> Visitor<'de> for BatchVisitor {
+    type Value = Batch;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of requests")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Batch, A::Error> {
+        let mut requests = Vec::new();
+        while requests.len() < BATCH_MAX {
+            let Some(request) = list.next_element()? else {
+                let count = requests.len();
+                return Ok(Batch { requests, count });
+            };
+            requests.push(request);
+        }
+        let mut count = requests.len();
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Batch { requests, count })
+    }
 }
 
 /// Reads JSON; as in the reference, a comma may stand behind the last of a list or an object.

@@ -10,8 +10,8 @@ pub const TEXT_BYTES_SHORT: usize = 64 << 10;
 /// What there is to do for one message.
 #[derive(Debug)]
 pub enum Conversion {
-    /// Take it apart.
-    Read(Vec<u8>),
+    /// Take it apart; so many bytes at its end were left out.
+    Read(Vec<u8>, usize),
     /// Write the reply to it.
     Write(Exchange),
 }
@@ -29,7 +29,7 @@ impl Conversion {
     /// Whether it takes long.
     pub fn is_long(&self) -> bool {
         match self {
-            Conversion::Read(frame) => framing::text_bytes(frame) > TEXT_BYTES_SHORT,
+            Conversion::Read(frame, _) => framing::text_bytes(frame) > TEXT_BYTES_SHORT,
             Conversion::Write(exchange) => exchange.is_longer_than(TEXT_BYTES_SHORT),
         }
     }
@@ -37,7 +37,9 @@ impl Conversion {
     /// Does it.
     pub fn run(self, codec: &mut Codec) -> Converted {
         match self {
-            Conversion::Read(frame) => Converted::Read(Exchange::read(codec, &frame)),
+            Conversion::Read(frame, left_out) => {
+                Converted::Read(Exchange::read_received(codec, frame, left_out))
+            }
             Conversion::Write(exchange) => Converted::Written(exchange.into_frame(codec)),
         }
     }

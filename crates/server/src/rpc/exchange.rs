@@ -3,75 +3,209 @@
 //! JSON-RPC 2.0 with TRex's habits: a batch is worked off in order and answered by a list, a batch of
 //! one by its only reply, an empty one by `null`. Whatever the text is, there is a reply.
 
+use std::ops::Range;
 use std::vec::IntoIter;
 
+use allosaur_api::limits::{
+    BATCH_REQUESTS_MAX, REPLIES_BYTES_MAX, REPLY_BYTES_MAX, REQUEST_BYTES_MAX,
+};
 use allosaur_api::request::{failure, success};
 use allosaur_api::{Error, Request};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use super::conversion::TEXT_BYTES_SHORT;
 use crate::transport::Codec;
 use crate::transport::framing::is_zipped;
 
 /// A message that is being answered.
 ///
+/// Its requests stay text until it is their turn, and short replies are text at once: what was read
+/// takes twenty times the memory.
+///
 /// Drive it like this: [`next_request`](Exchange::next_request), and [`answer`](Exchange::answer)
 /// after each; when there are no more, [`into_frame`](Exchange::into_frame).
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    requests: IntoIter<Value>,
+    /// Of the whole message.
+    text: Vec<u8>,
+    /// Where in it the requests are.
+    requests: IntoIter<Range<usize>>,
+    /// The first request, when it is long: it was read with the message.
+    first: Option<Value>,
     /// Of the request that was given last.
     id: Value,
-    replies: Vec<Value>,
+    replies: Vec<Written>,
+    replies_count: usize,
+    reply_bytes: usize,
+    /// With what all that is left is answered.
+    refusal: Option<Error>,
     zipped: bool,
+}
+
+/// What there is to do of a message.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// A request.
+    Request(Request),
+    /// So many were none, and were answered, that it is the turn of others.
+    Pause,
+    /// Nothing.
+    Done,
+}
+
+/// Replies that stand behind each other.
+#[derive(Clone, Debug)]
+enum Written {
+    /// Short ones, with commas between.
+    Text(Vec<u8>),
+    /// A long one.
+    Value(Value),
 }
 
 impl Exchange {
     /// Takes a message apart.
     pub fn read(codec: &mut Codec, frame: &[u8]) -> Exchange {
-        let mut zipped = is_zipped(frame);
-        let message = codec.decode(frame).and_then(|text| {
-            zipped = text.zipped;
-            serde_json::from_slice::<Value>(&text.bytes).map_err(|_| Error::parse())
-        });
-        let (requests, replies) = match message {
-            Ok(Value::Array(batch)) => (batch, Vec::new()),
-            Ok(single) => (vec![single], Vec::new()),
-            Err(error) => (Vec::new(), vec![failure(Value::Null, &error)]),
-        };
-        Exchange {
-            requests: requests.into_iter(),
+        Exchange::read_received(codec, frame.to_vec(), 0)
+    }
+
+    /// The same, of which the transport has left out bytes at its end.
+    pub(super) fn read_received(codec: &mut Codec, frame: Vec<u8>, left_out: usize) -> Exchange {
+        let mut exchange = Exchange {
+            zipped: is_zipped(&frame),
+            text: Vec::new(),
+            requests: Vec::new().into_iter(),
+            first: None,
             id: Value::Null,
-            replies,
-            zipped,
+            replies: Vec::new(),
+            replies_count: 0,
+            reply_bytes: 0,
+            refusal: None,
+        };
+        if let Err(error) = exchange.take_apart(codec, frame, left_out) {
+            exchange.push(failure(Value::Null, &error));
         }
+        exchange
+    }
+
+    fn take_apart(
+        &mut self,
+        codec: &mut Codec,
+        frame: Vec<u8>,
+        left_out: usize,
+    ) -> Result<(), Error> {
+        if left_out > 0 {
+            let bytes = frame.len() + left_out;
+            return Err(Error::too_large(bytes, REQUEST_BYTES_MAX));
+        }
+        let text = codec.decode(&frame)?;
+        self.zipped = text.zipped;
+        let text = match text.zipped {
+            true => text.bytes.into_owned(),
+            false => frame,
+        };
+        let requests = match text.trim_ascii_start().first() {
+            Some(b'[') => split(&text)?,
+            _ => std::iter::once(0..text.len()).collect(),
+        };
+        if let [request] = &requests[..] {
+            // What is no JSON is the fault of the whole message.
+            self.first = Some(value(&text[request.clone()])?);
+        }
+        self.text = text;
+        self.requests = requests.into_iter();
+        Ok(())
     }
 
     /// The next request. What is none is answered here.
     pub fn next_request(&mut self) -> Option<Request> {
-        for request in self.requests.by_ref() {
-            match Request::parse(request) {
-                Ok(mut request) => {
+        match self.next_within(usize::MAX) {
+            Next::Request(request) => Some(request),
+            Next::Pause | Next::Done => None,
+        }
+    }
+
+    /// The same, of the next so many.
+    pub(super) fn next_within(&mut self, requests: usize) -> Next {
+        for _ in 0..requests {
+            let Some(request) = self.requests.next() else {
+                return Next::Done;
+            };
+            let read = match self.first.take() {
+                Some(first) => Ok(first),
+                None => value(&self.text[request]),
+            };
+            if self.requests.len() == 0 {
+                self.text = Vec::new();
+            }
+            match read.map(Request::parse) {
+                Ok(Ok(mut request)) => {
                     self.id = request.id.take();
-                    return Some(request);
+                    let Some(refusal) = self.refusal.clone() else {
+                        return Next::Request(request);
+                    };
+                    self.answer(Err(refusal));
                 }
-                Err(refused) => self.replies.push(failure(refused.id, &refused.error)),
+                Ok(Err(refused)) => self.push(failure(refused.id, &refused.error)),
+                Err(error) => self.push(failure(Value::Null, &error)),
             }
         }
-        None
+        Next::Pause
     }
 
     /// Answers the request that was given last.
     pub fn answer(&mut self, reply: Result<Value, Error>) {
         let id = self.id.take();
-        self.replies.push(match reply {
+        self.push(match reply {
             Ok(result) => success(id, result),
             Err(error) => failure(id, &error),
         });
     }
 
+    fn push(&mut self, reply: Value) {
+        self.replies_count += 1;
+        if left_of(TEXT_BYTES_SHORT, &reply).is_none() {
+            self.reply_bytes += text_bytes(&reply);
+            self.replies.push(Written::Value(reply));
+            return;
+        }
+        let reply = serde_json::to_vec(&reply).expect("a JSON value can be written");
+        self.reply_bytes += reply.len();
+        match self.replies.last_mut() {
+            Some(Written::Text(text)) => {
+                text.push(b',');
+                text.extend(reply);
+            }
+            _ => self.replies.push(Written::Text(reply)),
+        }
+    }
+
     /// Whether all requests were given.
     pub fn is_done(&self) -> bool {
         self.requests.len() == 0
+    }
+
+    /// Bytes of the replies until now.
+    pub fn reply_bytes(&self) -> usize {
+        self.reply_bytes
+    }
+
+    /// Refuses the requests that are left when there are too many bytes of replies: of this message, or
+    /// of all.
+    pub(super) fn refuse_beyond_limits(&mut self, all_reply_bytes: usize) {
+        let (whose, bytes_max) = if self.reply_bytes > REPLY_BYTES_MAX {
+            ("this message has", REPLY_BYTES_MAX)
+        } else if all_reply_bytes > REPLIES_BYTES_MAX && self.reply_bytes > 0 {
+            ("messages have", REPLIES_BYTES_MAX)
+        } else {
+            return;
+        };
+        self.refusal.get_or_insert_with(|| {
+            Error::execution(format!(
+                "{whose} replies of more than {bytes_max} bytes already, which is the most: send the \
+                 requests that were refused again, fewer at a time"
+            ))
+        });
     }
 
     /// Answers all requests that are left with the same error.
@@ -83,24 +217,52 @@ impl Exchange {
 
     /// Whether the reply to the message will have more bytes than that.
     pub fn is_longer_than(&self, bytes: usize) -> bool {
-        let mut left = Some(bytes);
-        for reply in &self.replies {
-            left = left.and_then(|left| left_of(left, reply));
-        }
-        left.is_none()
+        self.reply_bytes > bytes
     }
 
     /// The reply to the message, compressed if the message was.
-    pub fn into_frame(mut self, codec: &mut Codec) -> Vec<u8> {
-        let reply = match self.replies.len() {
-            0 => Value::Null,
-            1 => self.replies.remove(0),
-            _ => Value::Array(self.replies),
-        };
-        let mut text = serde_json::to_vec(&reply).expect("a JSON value can be written");
+    pub fn into_frame(self, codec: &mut Codec) -> Vec<u8> {
+        let is_list = self.replies_count > 1;
+        let mut text = Vec::with_capacity(self.reply_bytes + 2 * self.replies.len() + 3);
+        text.extend(is_list.then_some(b'['));
+        for (number, replies) in self.replies.into_iter().enumerate() {
+            text.extend((number > 0).then_some(b','));
+            match replies {
+                Written::Text(replies) => text.extend(replies),
+                Written::Value(reply) => {
+                    serde_json::to_writer(&mut text, &reply).expect("a JSON value can be written")
+                }
+            }
+        }
+        if self.replies_count == 0 {
+            text.extend(b"null");
+        }
+        text.extend(is_list.then_some(b']'));
         text.push(b'\n');
         codec.encode(text, self.zipped)
     }
+}
+
+fn value(text: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(text).map_err(|_| Error::parse())
+}
+
+/// Where the requests of a batch are in its text.
+fn split(text: &[u8]) -> Result<Vec<Range<usize>>, Error> {
+    let batch: Vec<&RawValue> = serde_json::from_slice(text).map_err(|_| Error::parse())?;
+    if batch.len() > BATCH_REQUESTS_MAX {
+        return Err(Error::execution(format!(
+            "the batch has {} requests, and the most is {BATCH_REQUESTS_MAX}: send several batches",
+            batch.len()
+        )));
+    }
+    let begin = text.as_ptr() as usize;
+    let range = |request: &&RawValue| {
+        let request = request.get();
+        let at = request.as_ptr() as usize - begin;
+        at..at + request.len()
+    };
+    Ok(batch.iter().map(range).collect())
 }
 
 /// What is left of so many bytes when this is written; nothing when it is longer. It looks no
@@ -115,6 +277,11 @@ fn left_of(bytes: usize, value: &Value) -> Option<usize> {
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) => Some(bytes),
     }
+}
+
+/// About so many bytes has a value that is written.
+fn text_bytes(value: &Value) -> usize {
+    usize::MAX - left_of(usize::MAX, value).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -161,6 +328,10 @@ mod tests {
         }
         let deep = [vec![b'['; 200_000], vec![b']'; 200_000]].concat();
         assert_eq!(ask(&deep)["error"]["code"], -32700);
+        assert_eq!(
+            ask(format!("[5,{}]", "[".repeat(9)).as_bytes())["error"]["code"],
+            -32700
+        );
         for message in [&b"5"[..], b"\"s\"", b"[1]", b"[[]]", b"null"] {
             assert_eq!(ask(message)["error"]["code"], -32600);
         }
@@ -197,5 +368,55 @@ mod tests {
             exchange.answer(Ok(result));
             assert_eq!(exchange.is_longer_than(1000), is_long);
         }
+    }
+
+    #[test]
+    fn a_batch_of_more_requests_than_may_be_is_refused_as_one() {
+        for (requests, code) in [
+            (BATCH_REQUESTS_MAX, -32600),
+            (BATCH_REQUESTS_MAX + 1, -32000),
+        ] {
+            let batch = format!("[{}5]", "5,".repeat(requests - 1));
+            let reply = ask(batch.as_bytes());
+            assert_eq!(
+                reply[0]["error"]["code"]
+                    .as_i64()
+                    .or(reply["error"]["code"].as_i64()),
+                Some(code)
+            );
+        }
+    }
+
+    #[test]
+    fn replies_beyond_the_limit_are_errors_that_say_what_to_do() {
+        let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#;
+        let batch = format!("[{}]", [ping; 90].join(","));
+        let mut codec = Codec::default();
+        let mut exchange = Exchange::read(&mut codec, batch.as_bytes());
+        let mut answered = 0;
+        while exchange.next_request().is_some() {
+            answered += 1;
+            exchange.answer(Ok(json!("x".repeat(1 << 20))));
+            exchange.refuse_beyond_limits(0);
+        }
+        assert_eq!(answered, REPLY_BYTES_MAX >> 20);
+        assert!(exchange.reply_bytes() < REPLY_BYTES_MAX + (2 << 20));
+        let reply: Value = serde_json::from_slice(&exchange.into_frame(&mut codec)).expect("JSON");
+        assert_eq!(reply.as_array().map(Vec::len), Some(90));
+        let said = reply[89]["error"]["specific_err"].as_str().expect("a text");
+        assert!(said.contains("fewer at a time"), "{said}");
+    }
+
+    #[test]
+    fn what_waits_for_its_turn_is_text() {
+        let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#;
+        let batch = format!("[{}]", [ping; 10_000].join(","));
+        let mut exchange = Exchange::read(&mut Codec::default(), batch.as_bytes());
+        assert_eq!(exchange.text.len(), batch.len());
+        while exchange.next_request().is_some() {
+            exchange.answer(Ok(json!({"ts": 1.0})));
+        }
+        assert!(exchange.text.is_empty());
+        assert!(matches!(&exchange.replies[..], [Written::Text(_)]));
     }
 }

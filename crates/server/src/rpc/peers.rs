@@ -1,8 +1,9 @@
 //! The messages of all peers, and whose turn it is.
 //!
 //! The messages of one peer are answered in order; of several peers each has a message done in turn.
-//! A batch is done whole, so nobody sees half of it, unless one of its requests has to wait: who
-//! waits for a reply that is pending, or for a long text, holds up nobody else.
+//! A batch of up to 512 requests is done whole, so nobody sees half of it, unless one of its
+//! requests has to wait; a longer one lets the others have their turns in between. Who waits for a
+//! reply that is pending, or for a long text, holds up nobody else.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,9 +11,17 @@ use allosaur_api::limits::{MESSAGES_MAX, MESSAGES_PER_PEER_MAX};
 use allosaur_api::{Error, Request};
 use serde_json::Value;
 
+use super::exchange::Next;
 use super::{Conversion, Converted, Exchange};
 use crate::control::PendingId;
 use crate::transport::{Codec, Envelope, Message};
+
+/// Requests of a batch that are done before others have their turn.
+const TURN_REQUESTS: usize = 512;
+/// New messages that go before a batch that has had a turn.
+const NEW_BEFORE_OLD: usize = 64;
+/// Long messages that are read and whose turn has not come.
+const READ_AHEAD_MAX: usize = 8;
 
 /// Who sends messages: the number of its transport, and its name there.
 pub type Peer = (usize, Vec<u8>);
@@ -23,6 +32,18 @@ pub struct Peers {
     queues: HashMap<Peer, Queue>,
     /// Those whose next request can be done.
     turns: VecDeque<Peer>,
+    /// The one of whose message the last request was, which goes on with it.
+    current: Option<Peer>,
+    /// Requests of it that were done in its turn.
+    done_in_turn: usize,
+    /// Those whose batches have had a turn and go on. New messages go before them.
+    long_batches: VecDeque<Peer>,
+    /// New messages that did, one after the other.
+    went_before: usize,
+    /// Long messages that are being read or have been, and whose first request was not given.
+    read_ahead: usize,
+    /// Bytes of replies to messages that are not answered.
+    reply_bytes: usize,
     pending: HashMap<PendingId, Peer>,
     messages: usize,
     replies: VecDeque<(usize, Envelope, Vec<u8>)>,
@@ -36,6 +57,8 @@ pub struct Peers {
 struct Queue {
     /// Nothing while another thread reads or writes it.
     exchange: Option<Exchange>,
+    /// It is counted in [`Peers::read_ahead`].
+    is_ahead: bool,
     from: Envelope,
     later: VecDeque<Message>,
 }
@@ -47,7 +70,8 @@ impl Peers {
         let queue = self.queues.get_mut(&peer);
         let waiting = queue.as_ref().map_or(0, |queue| 1 + queue.later.len());
         if waiting >= MESSAGES_PER_PEER_MAX || self.messages >= MESSAGES_MAX {
-            let mut exchange = Exchange::read(&mut self.codec, &message.frame);
+            let (frame, left_out) = (message.frame, message.left_out);
+            let mut exchange = Exchange::read_received(&mut self.codec, frame, left_out);
             exchange.refuse(&too_many(waiting));
             let frame = exchange.into_frame(&mut self.codec);
             self.replies.push_back((transport, message.from, frame));
@@ -63,7 +87,18 @@ impl Peers {
     /// The next text that takes long, and whose it is: another thread does it
     /// ([`Conversion::run`]), and [`Peers::handle_converted`] takes what comes of it.
     pub fn poll_conversion(&mut self) -> Option<(Peer, Conversion)> {
-        self.conversions.pop_front()
+        let is_due = |conversion: &Conversion| match conversion {
+            Conversion::Read(..) => self.read_ahead < READ_AHEAD_MAX,
+            Conversion::Write(_) => true,
+        };
+        let mut conversions = self.conversions.iter();
+        let due = conversions.position(|(_, conversion)| is_due(conversion))?;
+        let (peer, conversion) = self.conversions.remove(due)?;
+        if let Some(queue) = self.queues.get_mut(&peer) {
+            queue.is_ahead = matches!(conversion, Conversion::Read(..));
+            self.read_ahead += usize::from(queue.is_ahead);
+        }
+        Some((peer, conversion))
     }
 
     /// Whether such a text is under way.
@@ -76,6 +111,7 @@ impl Peers {
         match converted {
             Converted::Read(exchange) => {
                 if let Some(queue) = self.queues.get_mut(&peer) {
+                    self.reply_bytes += exchange.reply_bytes();
                     queue.exchange = Some(exchange);
                     self.turns.push_back(peer);
                 }
@@ -86,17 +122,47 @@ impl Peers {
 
     /// Whether any request can be done.
     pub fn is_ready(&self) -> bool {
-        !self.turns.is_empty()
+        self.current.is_some() || !self.turns.is_empty() || !self.long_batches.is_empty()
     }
 
-    /// The next request to do, and whose it is: [`Peers::answer`] or [`Peers::wait`] must follow.
+    /// Whose turn it is.
+    fn next_turn(&mut self) -> Option<Peer> {
+        if let Some(peer) = self.current.take() {
+            return Some(peer);
+        }
+        self.done_in_turn = 0;
+        let is_new = self.long_batches.is_empty() || self.went_before < NEW_BEFORE_OLD;
+        if let Some(peer) = is_new.then(|| self.turns.pop_front()).flatten() {
+            self.went_before += 1;
+            return Some(peer);
+        }
+        self.went_before = 0;
+        self.long_batches
+            .pop_front()
+            .or_else(|| self.turns.pop_front())
+    }
+
+    /// The next request to do, and whose it is: [`Peers::answer`] or [`Peers::wait`] must follow. There
+    /// may be none now, though it [is ready](Peers::is_ready): then new messages shall be received.
     pub fn next_request(&mut self) -> Option<(Peer, Request)> {
-        while let Some(peer) = self.turns.pop_front() {
-            let exchange = self.queues.get_mut(&peer)?.exchange.as_mut()?;
-            if let Some(request) = exchange.next_request() {
-                return Some((peer, request));
+        while let Some(peer) = self.next_turn() {
+            let queue = self.queues.get_mut(&peer)?;
+            let exchange = queue.exchange.as_mut()?;
+            if std::mem::take(&mut queue.is_ahead) {
+                self.read_ahead -= 1;
             }
-            self.finish(peer);
+            let before = exchange.reply_bytes();
+            exchange.refuse_beyond_limits(self.reply_bytes);
+            let next = exchange.next_within(TURN_REQUESTS);
+            self.reply_bytes += exchange.reply_bytes() - before;
+            match next {
+                Next::Request(request) => return Some((peer, request)),
+                Next::Pause => {
+                    self.long_batches.push_back(peer);
+                    return None;
+                }
+                Next::Done => self.finish(peer),
+            }
         }
         None
     }
@@ -107,12 +173,17 @@ impl Peers {
         let Some(exchange) = queue.and_then(|queue| queue.exchange.as_mut()) else {
             return;
         };
+        let before = exchange.reply_bytes();
         exchange.answer(reply);
+        self.reply_bytes += exchange.reply_bytes() - before;
+        self.done_in_turn += 1;
         if exchange.is_done() {
             self.finish(peer);
-        } else {
+        } else if self.done_in_turn < TURN_REQUESTS && self.current.is_none() {
             // Nobody comes in between.
-            self.turns.push_front(peer);
+            self.current = Some(peer);
+        } else {
+            self.long_batches.push_back(peer);
         }
     }
 
@@ -137,6 +208,7 @@ impl Peers {
     fn finish(&mut self, peer: Peer) {
         let queue = self.queues.get_mut(&peer);
         if let Some(exchange) = queue.and_then(|queue| queue.exchange.take()) {
+            self.reply_bytes -= exchange.reply_bytes();
             self.convert(peer, Conversion::Write(exchange));
         }
     }
@@ -159,11 +231,12 @@ impl Peers {
     fn begin(&mut self, peer: Peer, message: Message, later: VecDeque<Message>) {
         let queue = Queue {
             exchange: None,
+            is_ahead: false,
             from: message.from,
             later,
         };
         self.queues.insert(peer.clone(), queue);
-        self.convert(peer, Conversion::Read(message.frame));
+        self.convert(peer, Conversion::Read(message.frame, message.left_out));
     }
 
     /// Does it now, unless it takes long.
@@ -203,7 +276,13 @@ mod tests {
             ..Envelope::default()
         };
         let frame = message.to_string().into_bytes();
-        peers.receive(0, Message { from, frame });
+        let left_out = 0;
+        let message = Message {
+            from,
+            frame,
+            left_out,
+        };
+        peers.receive(0, message);
     }
 
     /// Who has the turn.
@@ -223,6 +302,32 @@ mod tests {
             all.push((String::from_utf8(to.peer).expect("a name"), ids));
         }
         all
+    }
+
+    /// Does what takes long, and nothing else.
+    fn read_all(peers: &mut Peers) {
+        while let Some((peer, conversion)) = peers.poll_conversion() {
+            peers.handle_converted(peer, conversion.run(&mut Codec::default()));
+        }
+    }
+
+    #[test]
+    fn a_batch_of_what_is_no_request_lets_others_have_their_turns() {
+        let mut peers = Peers::default();
+        let nonsense = vec![5; 3 * TURN_REQUESTS];
+        send(&mut peers, "odd", &json!(nonsense));
+        assert_eq!(turn(&mut peers), None);
+        assert!(peers.is_ready());
+        send(&mut peers, "short", &request(7));
+        let short = turn(&mut peers).expect("a request");
+        peers.answer(short, Ok(json!({})));
+        assert_eq!(replies(&mut peers), [reply("short", json!(7))]);
+        while peers.is_ready() {
+            assert_eq!(turn(&mut peers), None);
+        }
+        read_all(&mut peers);
+        let answered = reply("odd", vec![Value::Null; nonsense.len()].into());
+        assert_eq!(replies(&mut peers), [answered]);
     }
 
     fn reply(name: &str, ids: Value) -> (String, Value) {
@@ -255,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_done_whole_unless_it_waits() {
+    fn a_batch_of_one_turn_is_done_whole_unless_it_waits() {
         let mut peers = Peers::default();
         let batch: Vec<Value> = (0..100).map(request).collect();
         send(&mut peers, "long", &json!(batch));
@@ -273,6 +378,69 @@ mod tests {
         peers.complete(PendingId(1), Ok(json!({})));
         let long = turn(&mut peers).expect("a request");
         assert_eq!(long.1, b"long");
+    }
+
+    #[test]
+    fn a_long_batch_lets_others_have_their_turns() {
+        let mut peers = Peers::default();
+        let batch: Vec<Value> = (0..3 * TURN_REQUESTS as u64).map(request).collect();
+        for name in ["long", "also long"] {
+            send(&mut peers, name, &json!(batch));
+        }
+        read_all(&mut peers);
+        send(&mut peers, "short", &request(7));
+        for done in 0.. {
+            assert!(done <= 2 * TURN_REQUESTS, "others wait for whole batches");
+            let peer = turn(&mut peers).expect("a request");
+            let is_short = peer.1 == b"short";
+            peers.answer(peer, Ok(json!({})));
+            if is_short {
+                break;
+            }
+        }
+        // Even without an end of new ones, batches go on.
+        let mut news = 0;
+        while peers.long_batches.len() == 2 {
+            assert!(news <= 2 * NEW_BEFORE_OLD, "batches do not go on");
+            send(&mut peers, "new", &request(news as u64));
+            let peer = turn(&mut peers).expect("a request");
+            peers.answer(peer, Ok(json!({})));
+            news += 1;
+        }
+        let _ = replies(&mut peers);
+        while let Some(peer) = turn(&mut peers) {
+            peers.answer(peer, Ok(json!({})));
+        }
+        read_all(&mut peers);
+        let ids = |name: &str| reply(name, batch.iter().map(|one| one["id"].clone()).collect());
+        let mut answered = replies(&mut peers);
+        answered.retain(|(name, _)| name != "new");
+        assert!(answered == [ids("long"), ids("also long")]);
+        assert!(peers.queues.is_empty() && peers.reply_bytes == 0);
+    }
+
+    #[test]
+    fn few_long_messages_are_read_before_their_turn() {
+        let mut peers = Peers::default();
+        let mut asks = request(1);
+        asks["params"]["text"] = json!("x".repeat(TEXT_BYTES_SHORT));
+        let all = 3 * READ_AHEAD_MAX;
+        for peer in 0..all {
+            send(&mut peers, &peer.to_string(), &asks);
+        }
+        let (mut answered, mut read) = (0, Vec::new());
+        while answered < all {
+            while let Some(conversion) = peers.poll_conversion() {
+                read.push(conversion);
+            }
+            assert!(read.len() <= READ_AHEAD_MAX && peers.read_ahead <= READ_AHEAD_MAX);
+            let (peer, conversion) = read.pop().expect("one is read");
+            peers.handle_converted(peer, conversion.run(&mut Codec::default()));
+            let peer = turn(&mut peers).expect("a request");
+            peers.answer(peer, Ok(json!({})));
+            answered += 1;
+        }
+        assert!(peers.queues.is_empty() && peers.read_ahead == 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! Control has no part in it, so neither waits for the other.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,9 @@ use crate::rx_taps::{Answer, ProcessUsage, Request};
 use crate::threads::request_channel::RequestSender;
 use crate::threads::waker::Notify;
 use crate::threads::{Refusal, refused};
-use crate::transport::{Codec, Transport, ZmqTransport};
+use crate::transport::{
+    self, Codec, EMULATION_BYTES_MAX, Envelope, Transport, ZmqTransport, framing,
+};
 
 /// How long the receive thread may take for one call, or one part of a long one.
 const CALL_MAX: Duration = Duration::from_secs(30);
@@ -35,10 +38,16 @@ const MONITOR: &str = "ctx_resource_monitor_";
 /// What the user hears then.
 const NO_ANSWER: &str = "the receive thread does not answer: try again with less in one request, and \
                          look at the server's log if that does not help";
-/// A message and its text: as much as 100,000 clients need.
-const MESSAGE_BYTES_MAX: usize = 32 << 20;
-/// Messages of a transport that are answered before another has its turn.
-const MESSAGES_PER_TURN: u32 = 32;
+/// Calls of a message that are done before another message has its turn.
+const TURN_CALLS: u32 = 64;
+/// Messages that are read and not answered; one that is alone may have any length.
+const OPEN_MAX: usize = 4;
+/// Bytes of their texts.
+const OPEN_BYTES_MAX: usize = 8 << 20;
+/// Bytes of the replies to one message; what is left of it is refused then.
+const REPLY_BYTES_MAX: usize = 64 << 20;
+const TOO_MANY_REPLIES: &str = "this message has replies of more than 67108864 bytes already, which is \
+                                the most: send the calls that were refused again, fewer at a time";
 
 /// The thread, which ends when this is dropped.
 #[derive(Debug)]
@@ -66,7 +75,9 @@ impl EmulationThread {
             last_call: 0,
             notify: notify.clone(),
             is_ending: Arc::clone(&is_ending),
-            codec: Codec::default().limited_to(MESSAGE_BYTES_MAX),
+            codec: Codec::default().limited_to(EMULATION_BYTES_MAX),
+            waiting: VecDeque::new(),
+            open: VecDeque::new(),
         };
         let thread = thread::Builder::new().name("emulation".to_owned());
         let thread = thread.spawn(move || front_door.run());
@@ -105,38 +116,96 @@ struct FrontDoor {
     notify: Notify,
     is_ending: Arc<AtomicBool>,
     codec: Codec,
+    /// Messages that are not read, with the numbers of their transports.
+    waiting: VecDeque<(usize, transport::Message)>,
+    /// Those of which calls are done in turn.
+    open: VecDeque<Open>,
+}
+
+/// A message that is being answered.
+struct Open {
+    transport: usize,
+    from: Envelope,
+    message: Message,
+    text_bytes: usize,
+    zipped: bool,
 }
 
 impl FrontDoor {
     fn run(mut self) {
         while !self.is_ending() {
-            self.wait_for_messages();
-            for number in 0..self.transports.len() {
-                for _ in 0..MESSAGES_PER_TURN {
-                    let Some(message) = self.transports[number].receive() else {
-                        break;
-                    };
-                    let frame = self.answer(&message.frame);
-                    self.transports[number].reply(message.from, frame);
+            if self.open.is_empty() {
+                self.wait_for_messages();
+            }
+            for (number, transport) in self.transports.iter_mut().enumerate() {
+                // A peer has one message under way, so these are not many.
+                while let Some(message) = transport.receive() {
+                    self.waiting.push_back((number, message));
                 }
+            }
+            self.open_messages();
+            if let Some(open) = self.open.pop_front() {
+                self.answer(open);
             }
         }
     }
 
-    fn is_ending(&self) -> bool {
-        self.is_ending.load(Ordering::Relaxed)
+    /// Reads messages, as many as may be open: as values they take many times their bytes.
+    fn open_messages(&mut self) {
+        while let Some((_, message)) = self.waiting.front() {
+            let open_bytes: usize = self.open.iter().map(|open| open.text_bytes).sum();
+            let text_bytes = framing::text_bytes(&message.frame).min(EMULATION_BYTES_MAX);
+            let is_full = self.open.len() >= OPEN_MAX || open_bytes + text_bytes > OPEN_BYTES_MAX;
+            if is_full && !self.open.is_empty() {
+                return;
+            }
+            let (transport, message) = self.waiting.pop_front().expect("it was just seen");
+            let (read, zipped) = self.read(&message);
+            self.open.push_back(Open {
+                transport,
+                from: message.from,
+                message: read,
+                text_bytes,
+                zipped,
+            });
+        }
     }
 
-    /// The reply to a message, whatever its bytes are.
-    fn answer(&mut self, frame: &[u8]) -> Vec<u8> {
-        let (mut message, zipped) = match self.codec.decode(frame) {
+    /// Takes a message apart, whatever its bytes are.
+    fn read(&mut self, message: &transport::Message) -> (Message, bool) {
+        let read = match message.left_out {
+            0 => self.codec.decode(&message.frame),
+            more => {
+                let bytes = message.frame.len() + more;
+                Err(allosaur_api::Error::too_large(bytes, EMULATION_BYTES_MAX))
+            }
+        };
+        match read {
             Ok(text) => (Message::read(&text.bytes), text.zipped),
             Err(error) => (Message::refused(error.to_string()), false),
-        };
-        while let Some(call) = message.next_call() {
-            message.answer(self.call(call));
         }
-        self.codec.encode(message.into_text(), zipped)
+    }
+
+    /// Does a turn of a message, and replies when it was the last.
+    fn answer(&mut self, mut open: Open) {
+        for _ in 0..TURN_CALLS {
+            let Some(call) = open.message.next_call() else {
+                let text = open.message.into_text();
+                let frame = self.codec.encode(text, open.zipped);
+                self.transports[open.transport].reply(open.from, frame);
+                return;
+            };
+            open.message
+                .answer(match open.message.reply_bytes() > REPLY_BYTES_MAX {
+                    true => Err(RpcError::new(TOO_MANY_REPLIES)),
+                    false => self.call(call),
+                });
+        }
+        self.open.push_back(open);
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
     }
 
     /// Has the receive thread do a call, a long one part after part, and waits for it. The reply is

@@ -1,6 +1,6 @@
 //! Who may use the RPC from other machines: names with tokens, and how often an address may be wrong.
 //!
-//! Knows no socket and no clock: [`zap`](super::zap) asks it.
+//! Knows no socket and no clock: the handshake of [`zmtp`](super::zmtp) asks it.
 
 use std::collections::HashMap;
 use std::fmt;

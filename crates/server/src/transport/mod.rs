@@ -4,19 +4,23 @@
 //! |---|---|
 //! | TRex's: ZeroMQ, REQ sockets for requests and SUB sockets for what is published | [`zmq`](ZmqTransport) |
 //! | how its frames are compressed | [`framing`] |
-//! | who may use it from other machines | [`access`], which [`zap`] asks for ZeroMQ |
+//! | the protocol of ZeroMQ, and what its peers may take | [`zmtp`] |
+//! | who may use it from other machines | [`access`] |
 
 pub mod access;
 pub mod framing;
-mod zap;
 mod zmq;
+pub mod zmtp;
 
 use std::fmt;
 use std::os::fd::RawFd;
 
 pub use access::{AccessError, AccessList};
 pub use framing::Codec;
-pub use zmq::{SocketError, ZmqTransport};
+pub use zmq::{
+    EMULATION_BYTES_MAX, EMULATION_REQUESTS_BYTES_MAX, REQUESTS_BYTES_MAX, SocketError,
+    ZmqTransport, listen_address,
+};
 
 /// A way to reach control. No method waits, whatever its peers do.
 ///
@@ -46,6 +50,8 @@ pub struct Message {
     pub from: Envelope,
     /// JSON, hopefully, perhaps compressed as [`framing`] says; its reply will be as it is.
     pub frame: Vec<u8>,
+    /// Bytes behind these that the transport did not keep, because it is too large anyway.
+    pub left_out: usize,
 }
 
 /// Who sent a message, and how the reply gets there.

@@ -1,23 +1,32 @@
-//! The two ZeroMQ sockets: ROUTER for requests and replies, PUB for what is published, where anything
-//! is.
+//! TRex's way to reach control: what ROUTER and PUB sockets of ZeroMQ say, for requests and replies, and
+//! for what is published, where anything is.
 //!
 //! Clients have REQ sockets and know the server's as REP, which answers one message after the other.
 //! A ROUTER takes the same messages, and lets one client wait while others are answered.
 
-use std::os::fd::RawFd;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
+use allosaur_api::limits::REQUEST_BYTES_MAX;
+use nix::ifaddrs::getifaddrs;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::resource::{Resource, getrlimit};
 use thiserror::Error;
 
-use super::zap::ZapThread;
+use super::zmtp::budget::CONNECTIONS_MAX;
+use super::zmtp::{Arrived, Listening, ZmtpServer};
 use super::{AccessError, AccessList, Codec, Envelope, Message, Transport};
 
-/// Larger messages are not even received: the sender is disconnected. What is smaller and still
-/// too large gets an error as its reply.
-const MESSAGE_BYTES_MAX: i64 = 64 << 20;
-/// How long a closing socket tries to deliver its last reply.
-const LINGER_MS: i32 = 500;
-/// Published frames that wait for one slow subscriber; later ones are not sent to it.
-const PUBLISHED_MAX: i32 = 1000;
+/// Bytes of requests to control that arrive or are answered, of all peers; those of less than 64 KiB
+/// do not count.
+pub const REQUESTS_BYTES_MAX: usize = 64 << 20;
+/// A request to emulated clients: as much as 100,000 clients need.
+pub const EMULATION_BYTES_MAX: usize = 32 << 20;
+/// The same of all peers.
+pub const EMULATION_REQUESTS_BYTES_MAX: usize = 128 << 20;
 
 /// Why the sockets could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -32,31 +41,31 @@ pub enum SocketError {
         /// What to do.
         remedy: &'static str,
     },
-    /// There is nobody who would be asked for a token.
+    /// There is nobody who would be asked for a token, or somebody who would not.
     #[error("{0}")]
     Unguarded(String),
     /// The file of names and tokens.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// ZeroMQ refuses something that has always worked.
-    #[error("ZeroMQ: {0}")]
-    Zmq(String),
+    /// The system has no files or threads for it.
+    #[error("the system refused what requests need: {0}")]
+    System(String),
 }
 
-/// TRex's way to reach control: JSON over two ZeroMQ sockets; and over one to reach emulated clients.
+/// TRex's way to reach control: JSON over two sockets of ZeroMQ; and over one to reach emulated clients.
 pub struct ZmqTransport {
-    requests: ::zmq::Socket,
-    published: Option<::zmq::Socket>,
-    descriptor: RawFd,
+    rpc_endpoint: String,
+    pub_endpoint: String,
+    server: ZmtpServer,
+    arrived: Receiver<Arrived>,
+    /// Readable when something has arrived.
+    notify: Arc<EventFd>,
     codec: Codec,
-    /// Ends before the context does.
-    _access: Option<ZapThread>,
-    /// Keeps the sockets' threads alive.
-    _context: ::zmq::Context,
 }
 
 impl ZmqTransport {
-    /// Opens both sockets on `listen` (an address, or `*` for all); port 0 picks a free one.
+    /// Opens both sockets on `listen` (an address, a name, an interface, or `*` for all); port 0 picks a
+    /// free one.
     pub fn bind(listen: &str, rpc_port: u16, pub_port: u16) -> Result<ZmqTransport, SocketError> {
         let listen = [listen.to_owned()];
         ZmqTransport::open(&listen, RPC.at(rpc_port), Some(EVENTS.at(pub_port)), None)
@@ -90,122 +99,104 @@ impl ZmqTransport {
         published_at: Option<TcpPort>,
         access: Option<AccessList>,
     ) -> Result<ZmqTransport, SocketError> {
-        let context = ::zmq::Context::new();
-        let requests = context.socket(::zmq::ROUTER)?;
-        requests.set_maxmsgsize(MESSAGE_BYTES_MAX)?;
-        let published = published_at
-            .map(|_| context.socket(::zmq::PUB))
-            .transpose()?;
-        if let Some(published) = &published {
-            published.set_sndhwm(PUBLISHED_MAX)?;
-        }
-        for socket in std::iter::once(&requests).chain(&published) {
-            socket.set_linger(LINGER_MS)?;
-            socket.set_ipv6(listen.iter().any(|host| host.contains(':')))?;
-            socket.set_plain_server(access.is_some())?;
-        }
-        let access = access.map(|access| ZapThread::start(&context, access));
-        for host in listen {
-            bind(&requests, host, requests_at)?;
-            if let Some((published, at)) = published.as_ref().zip(published_at) {
-                bind(published, host, at)?;
-            }
-        }
-        Ok(ZmqTransport {
-            descriptor: requests.get_fd()?,
+        let (rpc_endpoint, requests) = bind_all(listen, requests_at)?;
+        let (pub_endpoint, published) = match published_at {
+            Some(at) => bind_all(listen, at)?,
+            None => (String::new(), Vec::new()),
+        };
+        let (frame_bytes_max, bytes_max) = match published_at {
+            Some(_) => (REQUEST_BYTES_MAX, REQUESTS_BYTES_MAX),
+            None => (EMULATION_BYTES_MAX, EMULATION_REQUESTS_BYTES_MAX),
+        };
+        let listening = Listening {
             requests,
             published,
+            access,
+            connections_max: connections_max(),
+            frame_bytes_max,
+            bytes_max,
+        };
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        let notify = Arc::new(EventFd::from_flags(flags).map_err(io::Error::from)?);
+        let (sender, arrived) = channel();
+        let tell = Arc::clone(&notify);
+        let tell = move || {
+            // It can only fail when it was written 2⁶⁴ - 2 times, and then it is readable already.
+            let _ = tell.write(1);
+        };
+        Ok(ZmqTransport {
+            rpc_endpoint,
+            pub_endpoint,
+            server: ZmtpServer::start(listening, sender, tell)?,
+            arrived,
+            notify,
             codec: Codec::default(),
-            _access: access.transpose()?,
-            _context: context,
         })
     }
 
     /// Where requests are taken, as `tcp://127.0.0.1:4501`.
     pub fn rpc_endpoint(&self) -> String {
-        endpoint(&self.requests)
+        self.rpc_endpoint.clone()
     }
 
     /// Where frames are published; empty where none are.
     pub fn pub_endpoint(&self) -> String {
-        self.published.as_ref().map_or_else(String::new, endpoint)
+        self.pub_endpoint.clone()
     }
 }
 
 impl Transport for ZmqTransport {
     fn receive(&mut self) -> Option<Message> {
-        loop {
-            let parts = self.requests.recv_multipart(::zmq::DONTWAIT).ok()?;
-            let message = open(parts);
-            if message.is_some() {
-                return message;
-            }
-            tracing::debug!("a message without an envelope was dropped");
-        }
+        let arrived = self.arrived.try_recv().or_else(|_| {
+            // Fails when it was not readable, which is as well.
+            let _ = self.notify.read();
+            self.arrived.try_recv()
+        });
+        let arrived = arrived.ok()?;
+        let from = Envelope {
+            peer: arrived.peer.to_be_bytes().to_vec(),
+            route: arrived.route,
+        };
+        Some(Message {
+            from,
+            frame: arrived.frame,
+            left_out: arrived.left_out,
+        })
     }
 
     fn reply(&mut self, to: Envelope, frame: Vec<u8>) {
-        let mut parts = vec![to.peer];
-        parts.extend(to.route);
-        parts.extend([Vec::new(), frame]);
-        if let Err(error) = self.requests.send_multipart(parts, ::zmq::DONTWAIT) {
-            tracing::warn!("a reply could not be sent: {error}");
-        }
+        let peer = to.peer.try_into().map(u64::from_be_bytes);
+        let peer = peer.expect("the envelope is one of ours");
+        self.server.reply(peer, to.route, frame);
     }
 
     fn publish(&mut self, text: &[u8]) {
-        let Some(published) = &self.published else {
-            return;
-        };
-        let frame = self.codec.encode_published(text);
-        if let Err(error) = published.send(frame, ::zmq::DONTWAIT) {
-            tracing::debug!("a frame could not be published: {error}");
+        if !self.pub_endpoint.is_empty() {
+            self.server.publish(self.codec.encode_published(text));
         }
     }
 
     fn descriptor(&self) -> RawFd {
-        self.descriptor
+        self.notify.as_raw_fd()
     }
 
-    /// The descriptor tells of changes only, and sending may swallow one.
     fn is_ready(&self) -> bool {
-        let events = self.requests.get_events();
-        events.is_ok_and(|events| events.contains(::zmq::POLLIN))
+        false
     }
-}
-
-/// Takes the envelope off a message: who sent it, the parts of proxies, and an empty part. REQ
-/// sockets make it; what comes without one, from a DEALER, has no reply that anybody could read.
-fn open(parts: Vec<Vec<u8>>) -> Option<Message> {
-    let mut parts = parts.into_iter();
-    let peer = parts.next()?;
-    let mut route = Vec::new();
-    loop {
-        let part = parts.next()?;
-        if part.is_empty() {
-            break;
-        }
-        route.push(part);
-    }
-    let first = parts.next()?;
-    // A request is one part. More are nobody's habit; together they are no JSON, or one.
-    let frame = parts.fold(first, |frame, part| [frame, part].concat());
-    let from = Envelope { peer, route };
-    Some(Message { from, frame })
 }
 
 impl std::fmt::Debug for ZmqTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ZmqTransport")
-            .field("rpc", &self.rpc_endpoint())
-            .field("pub", &self.pub_endpoint())
-            .finish()
+            .field("rpc", &self.rpc_endpoint)
+            .field("pub", &self.pub_endpoint)
+            .finish_non_exhaustive()
     }
 }
 
-impl From<::zmq::Error> for SocketError {
-    fn from(error: ::zmq::Error) -> SocketError {
-        SocketError::Zmq(error.to_string())
+impl From<io::Error> for SocketError {
+    fn from(error: io::Error) -> SocketError {
+        SocketError::System(error.to_string())
     }
 }
 
@@ -230,26 +221,71 @@ impl TcpPort {
     }
 }
 
-fn bind(socket: &::zmq::Socket, listen: &str, port: TcpPort) -> Result<(), SocketError> {
-    let host = if listen.contains(':') && !listen.starts_with('[') {
-        format!("[{listen}]")
-    } else {
-        listen.to_owned()
-    };
-    let endpoint = match port.number {
-        0 => format!("tcp://{host}:*"),
-        number => format!("tcp://{host}:{number}"),
-    };
-    socket.bind(&endpoint).map_err(|error| SocketError::Bind {
-        reason: error.to_string(),
-        endpoint,
-        remedy: port.remedy,
-    })
+/// As many as there may be of each kind, with files left for all else.
+fn connections_max() -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE);
+    let files = limit.map_or(CONNECTIONS_MAX as u64, |(soft, _)| soft);
+    usize::try_from(files / 8).map_or(CONNECTIONS_MAX, |files| files.min(CONNECTIONS_MAX))
 }
 
-fn endpoint(socket: &::zmq::Socket) -> String {
-    let text = socket.get_last_endpoint().ok().and_then(Result::ok);
-    text.unwrap_or_default()
+/// Listens on all of them, on the port that was free on the first when any may be. The endpoint is the
+/// last's.
+fn bind_all(listen: &[String], port: TcpPort) -> Result<(String, Vec<TcpListener>), SocketError> {
+    let (mut endpoint, mut listeners) = (String::new(), Vec::new());
+    let mut port = port;
+    for host in listen {
+        let refused = |error: io::Error| SocketError::Bind {
+            endpoint: format!("tcp://{host}:{}", port.number),
+            reason: error.to_string(),
+            remedy: port.remedy,
+        };
+        let address = address(host, port.number).map_err(refused)?;
+        let bound = TcpListener::bind(address).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok((listener.local_addr()?, listener))
+        });
+        let (at, listener) = bound.map_err(refused)?;
+        port = port.at(at.port());
+        endpoint = format!("tcp://{at}");
+        listeners.push(listener);
+    }
+    Ok((endpoint, listeners))
+}
+
+/// The address of `*`, of a literal, of an interface, or of a name such as `localhost`.
+///
+/// # Errors
+///
+/// When it has none.
+pub fn listen_address(host: &str) -> io::Result<IpAddr> {
+    Ok(address(host, 0)?.ip())
+}
+
+/// One of IPv4 goes before.
+fn address(host: &str, port: u16) -> io::Result<SocketAddr> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let bare = if bare == "*" { "0.0.0.0" } else { bare };
+    if let Some(address) = interface_address(bare) {
+        return Ok(SocketAddr::new(address, port));
+    }
+    let found: Vec<SocketAddr> = (bare, port).to_socket_addrs()?.collect();
+    let of_ipv4 = found.iter().find(|address| address.is_ipv4());
+    let unknown = || io::Error::new(io::ErrorKind::NotFound, "this name has no address");
+    of_ipv4.or(found.first()).copied().ok_or_else(unknown)
+}
+
+/// The first address of an interface of that name.
+fn interface_address(name: &str) -> Option<IpAddr> {
+    let own = getifaddrs().ok()?.filter(|one| one.interface_name == name);
+    let addresses: Vec<IpAddr> = own.filter_map(|one| ip_of(&one)).collect();
+    let of_ipv4 = addresses.iter().find(|address| address.is_ipv4());
+    of_ipv4.or(addresses.first()).copied()
+}
+
+fn ip_of(one: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
+    let address = one.address.as_ref()?;
+    let of_ipv4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+    of_ipv4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
 }
 
 #[cfg(test)]
@@ -336,5 +372,46 @@ mod tests {
         let port = port.rsplit(':').next().and_then(|p| p.parse().ok());
         let error = ZmqTransport::bind("127.0.0.1", port.expect("a number"), 0).expect_err("taken");
         assert!(error.to_string().contains("--rpc-port"), "{error}");
+    }
+
+    #[test]
+    fn who_is_told_to_give_a_token_does_or_is_refused() {
+        let token = "0123456789abcdef";
+        let file = std::env::temp_dir().join(format!("allosaur-zmq-{}", std::process::id()));
+        std::fs::write(&file, format!("ann:{token}\n")).expect("written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, mode).expect("ours");
+        let access = AccessList::read(&file).expect("it is right");
+        std::fs::remove_file(&file).expect("ours");
+        let listen = ["127.0.0.1".to_owned()];
+        let mut transport = ZmqTransport::bind_guarded(&listen, 0, 0, access).expect("free ports");
+        let ask = |given: Option<&str>| {
+            let context = ::zmq::Context::new();
+            let client = context.socket(::zmq::REQ).expect("a socket");
+            client.set_linger(0).expect("an option");
+            if let Some(given) = given {
+                client.set_plain_username(Some("ann")).expect("an option");
+                client.set_plain_password(Some(given)).expect("an option");
+            }
+            let monitor = "inproc://monitor";
+            let handshakes = 0x1000 | 0x0800 | 0x2000 | 0x4000;
+            client.monitor(monitor, handshakes).expect("an option");
+            let events = context.socket(::zmq::PAIR).expect("a socket");
+            events.set_rcvtimeo(10_000).expect("an option");
+            events.connect(monitor).expect("it is there");
+            client
+                .connect(&transport.rpc_endpoint())
+                .expect("it listens");
+            let event = events.recv_multipart(0).expect("an event");
+            let number = u16::from_ne_bytes([event[0][0], event[0][1]]);
+            (number, client)
+        };
+        // ZMQ_EVENT_HANDSHAKE_FAILED_AUTH of zmq_socket_monitor(3).
+        assert_eq!(ask(Some("fedcba9876543210")).0, 0x4000);
+        assert!([0x0800, 0x2000].contains(&ask(None).0));
+        let (event, client) = ask(Some(token));
+        assert_eq!(event, 0x1000);
+        client.send("ask", 0).expect("connected");
+        assert_eq!(next(&mut transport).frame, b"ask");
     }
 }

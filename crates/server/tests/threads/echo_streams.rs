@@ -151,6 +151,7 @@ fn both_ports_measure_and_captures_see_all() {
         packets_max: 100,
         overflow: Overflow::KeepLast,
         snap_bytes: 0,
+        memory_max: 1 << 20,
     };
     let capture = Request::StartCapture {
         settings,

@@ -94,7 +94,11 @@ impl Transport for LengthPrefixed {
             peer: number.to_be_bytes().to_vec(),
             ..Envelope::default()
         };
-        Some(Message { from, frame })
+        Some(Message {
+            from,
+            frame,
+            left_out: 0,
+        })
     }
 
     fn reply(&mut self, to: Envelope, text: Vec<u8>) {

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::control::{Control, Reply, View};
 use crate::rx_taps::filter::Filter;
-use crate::rx_taps::{Answer, CaptureState, Endpoint, Format, PortState, Request};
+use crate::rx_taps::{
+    Answer, CAPTURE_MEMORY_MAX, CaptureState, Endpoint, Format, PortState, Request,
+};
 
 /// Limits that are written twice, because `allosaur_api` knows nothing of this crate.
 const _: () = {
@@ -86,6 +88,7 @@ impl Control {
                 false => Overflow::KeepFirst,
             },
             snap_bytes: params.snap_bytes,
+            memory_max: CAPTURE_MEMORY_MAX,
         };
         let filter = filter(&params.filter, "filter")?;
         let endpoint = match params.endpoint.as_str() {

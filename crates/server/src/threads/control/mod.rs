@@ -1,6 +1,7 @@
 //! The control thread: waits for requests, for what data threads report, for signals and for the next
 //! tick, and does what control says.
 
+mod descriptors;
 mod netdevs;
 mod signals;
 mod sockets;
@@ -78,6 +79,7 @@ pub fn serve_also(
 ) -> Result<(), ServiceError> {
     // Before any thread starts: threads inherit what is blocked.
     let signals = end_signals()?;
+    descriptors::check_and_raise(settings).map_err(SocketError::System)?;
     let zmq = sockets::open(settings)?;
     let emulation = sockets::open_emulation(settings)?;
     let http = listen_for_http(settings)?;
@@ -115,6 +117,7 @@ fn listen_for_http(settings: &Settings) -> Result<Option<NamedListener>, SocketE
         return Ok(None);
     };
     let listener = HttpListener::bind(wanted).and_then(|listener| {
+        let listener = listener.answering_to(&settings.http_hosts);
         let address = listener.address()?;
         Ok((listener, format!("http://{address}")))
     });
@@ -372,6 +375,8 @@ impl ControlThread {
             return;
         }
         self.next_tick = now_ns + TICK;
+        let is_waited_for = self.control.pending() > 0;
+        self.context.rx_handle.note_waiting(is_waited_for);
         self.context.refresh();
         self.watchdog.watch(&self.context.snapshot);
         for core in self.threads.lost() {

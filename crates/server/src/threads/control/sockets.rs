@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use allosaur_netdev::netlink;
 
 use crate::config::Settings;
-use crate::transport::{AccessList, SocketError, ZmqTransport};
+use crate::transport::{self, AccessList, SocketError, ZmqTransport};
 
 /// Where this machine is never asked for a token.
 const LOOPBACK: &str = "127.0.0.1";
@@ -15,6 +15,7 @@ const LOOPBACK: &str = "127.0.0.1";
 pub(super) fn open(settings: &Settings) -> Result<Vec<ZmqTransport>, SocketError> {
     let (rpc_port, pub_port) = (settings.rpc_port, settings.events_port());
     let Some(file) = &settings.rpc_auth else {
+        check_open(settings)?;
         let all = ZmqTransport::bind(&settings.listen, rpc_port, pub_port)?;
         return Ok(vec![all]);
     };
@@ -43,6 +44,19 @@ pub(super) fn open_emulation(settings: &Settings) -> Result<Vec<ZmqTransport>, S
     let port = port_of(&own.rpc_endpoint());
     let guarded = ZmqTransport::bind_emulation(&others, port, Some(access))?;
     Ok(vec![own, guarded])
+}
+
+/// Whoever reaches a server may send traffic, read captures and end it: so that everyone beyond this
+/// machine may must have been said.
+fn check_open(settings: &Settings) -> Result<(), SocketError> {
+    let listen = &settings.listen;
+    if settings.open || is_loopback(listen) {
+        return Ok(());
+    }
+    Err(SocketError::Unguarded(format!(
+        "whoever reaches {listen} (--listen, or listen in the configuration) could use the server: give \
+         --rpc-auth FILE with names and tokens, or --open (open: true) when all of that network may"
+    )))
 }
 
 /// The addresses that are guarded: the one that was named, or all that this machine has now.
@@ -80,10 +94,8 @@ fn beyond_loopback(listen: &str) -> Result<Vec<String>, SocketError> {
 
 fn is_loopback(listen: &str) -> bool {
     let bare = listen.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse::<IpAddr>() {
-        Ok(ip) => ip.is_loopback(),
-        Err(_) => ["localhost", "lo"].contains(&bare),
-    }
+    // A name may mean loopback, too: that it does is looked up, as it is to listen there.
+    transport::listen_address(bare).is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Whether an address means something with the name of an interface only.
@@ -110,8 +122,25 @@ mod tests {
             let error = beyond_loopback(listen).expect_err("loopback");
             assert!(error.to_string().contains("--listen ADDRESS"), "{error}");
         }
-        for listen in ["192.0.2.1", "2001:db8::1", "eth0", "10.0.0.1"] {
+        for listen in ["192.0.2.1", "2001:db8::1", "no-such-interface", "10.0.0.1"] {
             assert_eq!(beyond_loopback(listen), Ok(vec![listen.to_owned()]));
+        }
+    }
+
+    #[test]
+    fn who_listens_beyond_loopback_asks_for_tokens_or_says_that_all_may() {
+        let settings = |listen: &str, open: bool| Settings {
+            listen: listen.to_owned(),
+            open,
+            ..Settings::default()
+        };
+        for listen in ["127.0.0.1", "localhost", "[::1]"] {
+            assert_eq!(check_open(&settings(listen, false)), Ok(()), "{listen}");
+        }
+        for listen in ["*", "0.0.0.0", "192.0.2.1", "::", "no-such-interface"] {
+            let error = check_open(&settings(listen, false)).expect_err(listen);
+            assert!(error.to_string().contains("--open"), "{error}");
+            assert_eq!(check_open(&settings(listen, true)), Ok(()), "{listen}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! From settings to a control thread with its ports and the other threads.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use allosaur_emulation::Settings as EmulationSettings;
@@ -24,10 +25,10 @@ use crate::threads::affinity;
 use crate::threads::background::BackgroundThread;
 use crate::threads::clock::Clock;
 use crate::threads::flow_sharing::FlowSharing;
-use crate::threads::job::JobThread;
+use crate::threads::job::{DiskFiles, JobThread};
 use crate::threads::layout::{self, Layout, plan};
 use crate::threads::{Emulated, Refusal, Threads, epoch_ns, refused};
-use crate::transport::{Codec, Transport};
+use crate::transport::{Codec, Transport, listen_address};
 
 impl ControlThread {
     pub(super) fn start(
@@ -71,7 +72,8 @@ impl ControlThread {
             affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
         }
         // Where control runs: jobs are control's work, and data threads have CPUs of their own.
-        let jobs = JobThread::start(threads.control_notify.clone());
+        let files = DiskFiles::within(settings.captures_folder.as_deref());
+        let jobs = JobThread::start(files, threads.control_notify.clone());
         let jobs = jobs.map_err(refused("a thread"))?;
         let mut codec = Codec::default();
         let convert = move |(peer, long): (Peer, Conversion)| Some((peer, long.run(&mut codec)));
@@ -140,9 +142,16 @@ fn opened(
 
 /// Who shall be emulated.
 fn emulated(all: &Settings, clock: &Clock) -> Result<Emulated, Refusal> {
+    // libzmq knows no names.
+    let listen = match listen_address(&all.listen) {
+        _ if all.listen == "*" => "*".to_owned(),
+        Ok(IpAddr::V6(ip)) => format!("[{ip}]"),
+        Ok(ip) => ip.to_string(),
+        Err(_) => all.listen.clone(),
+    };
     let mut emulated = Emulated {
         clients: None,
-        channel: all.emu_zmq.map(|sockets| sockets.endpoints(&all.listen)),
+        channel: all.emu_zmq.map(|sockets| sockets.endpoints(&listen)),
     };
     if all.emu_port.is_some() {
         let seed = seed().map_err(refused("random numbers"))?;

@@ -193,6 +193,7 @@ fn a_capture_sees_what_flows_send_and_receive() {
             packets_max: 100,
             overflow: Overflow::KeepLast,
             snap_bytes: 0,
+            memory_max: 1 << 20,
         };
         let capture = Request::StartCapture {
             settings,
