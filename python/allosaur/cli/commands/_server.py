@@ -132,6 +132,11 @@ def _add_sockets(parser: argparse.ArgumentParser) -> None:
         help="let an emulation server of another process, such as TRex's, have hosts on the ports: by "
         "/tmp/emu-4511.ipc and /tmp/emu-4512.ipc, or by TCP ports 4511 and 4512",
     )
+    _add_access(parser)
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where it listens beyond that, and who may do what."""
     parser.add_argument(
         "--http",
         metavar="[ADDRESS:]PORT",
