@@ -34,7 +34,7 @@ class Run(Command):
         parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
         parser.add_argument("--out", metavar="FILE", help="write the result to FILE, as --json prints it")
         parser.add_argument("--junit", metavar="FILE", help="write JUnit XML: the verdict and each threshold")
-        parser.add_argument(
+        limits = parser.add_argument(
             "--fail-if",
             nargs="+",
             action="extend",
@@ -44,6 +44,7 @@ class Run(Command):
             help="thresholds: fail the run when it comes to that, such as 'loss>0.01%%' 'latency.p99>100us'; "
             "@FILE has one in each line",
         )
+        limits.completer = _metric_names  # type: ignore[attr-defined]
         _arguments.flows(parser.add_argument_group("flows (stateful profiles)"))
         _arguments.json_output(parser)
 
@@ -62,3 +63,11 @@ class Run(Command):
         from allosaur.cli.streams._run import run as run_streams
 
         return run_streams(options)
+
+
+def _metric_names(**_asked: object) -> list[str]:
+    """Return what thresholds may be about, for who presses Tab: of streams, and of flows."""
+    from allosaur.cli.flows._metrics import METRICS as FLOWS
+    from allosaur.cli.streams._metrics import METRICS as STREAMS
+
+    return list(dict.fromkeys(metric.name for metric in (*STREAMS, *FLOWS)))

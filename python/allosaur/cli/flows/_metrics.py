@@ -184,7 +184,7 @@ def _both_of(outcome: str, meaning: str) -> tuple[Metric, Metric]:
     is_of_clients = outcome == "unanswered"
     labels = (_TEMPLATE,) if is_of_clients else (_SIDE, _TEMPLATE)
     needs = _CLIENTS if is_of_clients else _OUTCOMES
-    more = (labels, needs, outcome)
+    more = (labels, needs, outcome, outcome == "completed")
     return (
         Metric(outcome, SHARE, f"{meaning}, of all", _ended(outcome, True), *more),
         Metric(f"{outcome}.flows", COUNT, "the same, counted", _ended(outcome, False), *more),
