@@ -114,14 +114,10 @@ def push(peer: socket.socket, data: bytes) -> bool:
 
 
 def parts_of_one_message(one: Attacked) -> Any:
-    dealer = one._context.socket(zmq.DEALER)
-    dealer.setsockopt(zmq.LINGER, 0)
-    dealer.connect(f"tcp://127.0.0.1:{one.port}")
-    # As many bytes as are read of what is too large, and then none of it is kept.
-    dealer.send_multipart([b"", *[b"x" * 65536] * 700])
-    assert dealer.poll(ANSWER_WITHIN_MS)
-    assert b"error" in dealer.recv_multipart()[-1]
-    return dealer
+    peer = one.raw()
+    parts = frame(b"", MORE) + frame(bytes(65536), MORE) * 2000 + frame(b"last")
+    push(peer, parts)
+    return peer
 
 
 def a_message_without_an_end(one: Attacked) -> Any:

@@ -80,7 +80,7 @@ def test_too_few_open_files_are_said_at_the_start() -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
 
-    command = [find_binary(), "serve", "--rpc-port", "0", "--pub-port", "0"]
+    command = [str(find_binary()), "serve", "--rpc-port", "0", "--pub-port", "0"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=limit)
     assert ended.returncode > 0, ended
     assert "needs 88 open files, and 16 are allowed" in ended.stderr
