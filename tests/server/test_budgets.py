@@ -115,7 +115,7 @@ def push(peer: socket.socket, data: bytes) -> bool:
 
 def parts_of_one_message(one: Attacked) -> Any:
     peer = one.raw()
-    parts = frame(b"", MORE) + frame(bytes(65536), MORE) * 2000 + frame(b"last")
+    parts = frame(b"", MORE) + frame(bytes(65536), MORE) * 5000 + frame(b"last")
     push(peer, parts)
     return peer
 
