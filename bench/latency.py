@@ -16,6 +16,7 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,8 @@ def _measure(poll: str, link: str, rate_pps: int, duration_s: float, binary: Pat
         time.sleep(0.2)
         client.wait_on_traffic(ports=[0])
         group = client.get_stats()["latency"][1]
-    row = {name: group["latency"][name] for name in COLUMNS}
+    times: Mapping[str, Any] = group["latency"]
+    row = {name: times[name] for name in COLUMNS}
     row["dropped"] = group["err_cntrs"]["dropped"]
     row["others_cpu_share"] = max(0.0, others_cpu_s / duration_s)
     return row

@@ -59,7 +59,7 @@ ERRORS = (
     "err_flow_overflow",
     "err_fragments_ipv4_drop",
 )
-Traffic = Mapping[str, Mapping[str, int]]
+Traffic = Mapping[str, Mapping[str, float]]
 
 
 def get(name: str, extra: str = "") -> bytes:
