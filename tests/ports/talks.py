@@ -197,7 +197,7 @@ def counted(client: ASTFClient) -> Traffic:
     return client.get_traffic_stats(skip_zero=False)
 
 
-def errors(traffic: Traffic, *allowed: str) -> dict[str, dict[str, int]]:
+def errors(traffic: Traffic, *allowed: str) -> dict[str, dict[str, float]]:
     """What went wrong by our own counters, but for those that may."""
     found = {
         side: {name: counters[name] for name in ERRORS if counters.get(name) and name not in allowed}
