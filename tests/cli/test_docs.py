@@ -1,4 +1,4 @@
-"""docs/guide/command-line.md says all that there is: every command, every option, every key of the JSON."""
+"""docs/commands has a page for each command: every option, every key of the JSON."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from allosaur.cli import _parser
 from allosaur.cli.commands import COMMANDS
 from allosaur.report import PortCounters
 
-GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "command-line.md").read_text(
-    encoding="utf-8"
-)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 OF_ALL = ("--help", "--debug", "--quiet", "--no-color")
 """What the guide describes once, for all commands."""
 
 
-def section(title: str) -> str:
-    """The text under a heading, up to the next one of its kind."""
-    marks = title.split(" ", 1)[0]
-    return GUIDE.split(f"\n{title}\n", 1)[1].split(f"\n{marks} ", 1)[0]
+def page(name: str) -> str:
+    """The page of a command."""
+    return (DOCS / "commands" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -38,16 +35,22 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 @pytest.mark.parametrize("name", commands())
 def test_every_option_is_described(name: str) -> None:
-    text = section(f"## allosaur {name}")
+    text = page(name)
     options = [option for action in commands()[name]._actions for option in action.option_strings]
     spelled = [option for option in options if option.startswith("--") and option not in OF_ALL]
     # `sim` refers to `run` for the options that are the same.
-    known = text + (section("## allosaur run") if name == "sim" else "")
+    known = text + (page("run") if name == "sim" else "")
     assert [option for option in spelled if f"{option}" not in known] == []
 
 
+def test_there_is_a_page_of_each_command_and_none_of_others() -> None:
+    assert {path.stem for path in (DOCS / "commands").glob("*.md")} == set(commands())
+    index = (DOCS / "guide" / "command-line.md").read_text(encoding="utf-8")
+    assert [name for name in commands() if f"](../commands/{name}.md)" not in index] == []
+
+
 def test_every_counter_is_described() -> None:
-    text = section("### run")
+    text = page("run").partition("\n## JSON\n")[2]
     assert [name for name in PortCounters().to_json() if f"`{name}`" not in text] == []
 
 

@@ -19,7 +19,8 @@ from allosaur.testing import MockTransport
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
-GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+FOLDERS = [ROOT / "docs" / "guide", ROOT / "docs" / "commands"]
+GUIDES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted(folder.glob("*.md")))]
 
 
 def python_blocks(page: Path) -> list[str]:

@@ -10,7 +10,11 @@ from allosaur.cli import _parser
 from allosaur.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+PAGES = [
+    *(ROOT / "README.md", ROOT / "docs" / "README.md"),
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    *sorted((ROOT / "docs" / "commands").glob("*.md")),
+]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 #: Said otherwise: error counters, flows or connections, opened flows.
 AVOIDED = re.compile(r"counters? of errors|\bconversations?\b|begun flows", re.IGNORECASE)

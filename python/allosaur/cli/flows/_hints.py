@@ -38,7 +38,7 @@ _HINTS = {
     "http_4xx": "the server refuses the request: check its path and its Host header",
     "http_5xx": "the server fails: look at its log; it may be overloaded",
     "http_other": "what came is no HTTP/1: is the port right?",
-    "tcps_conndrops": f"connections were refused, or {_SILENT}",
+    "tcps_conndrops": "how flows ended says which: refused (the peer said no) or timed out (nobody answered)",
     "tcps_timeoutdrop": _SILENT,
     "tcps_rexmttimeo": _LOST,
     "tcps_rexmttimeo_syn": _SILENT,

@@ -118,7 +118,7 @@ def latency(found: Mapping[int, Mapping[str, Any]]) -> str:
 
 
 def json_object(outcome: FlowResult, verdict: FlowVerdict) -> dict[str, Any]:
-    """Return the part of a JSON result that every run has; docs/guide/command-line.md describes it."""
+    """Return the part of a JSON result that every run has; docs/commands/run.md describes it."""
     asked, counters = outcome.plan.duration_s, outcome.counters
     elapsed_s = outcome.elapsed_s
     result = counters_json(counters)

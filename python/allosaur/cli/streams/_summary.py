@@ -157,7 +157,7 @@ def _are_worth_a_table(outcome: Outcome) -> bool:
 
 
 def json_object(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
-    """Return the part of a JSON result that every run has; docs/guide/command-line.md describes it."""
+    """Return the part of a JSON result that every run has; docs/commands/run.md describes it."""
     asked = outcome.plan.duration_s
     other = outcome.other_packets
     return {
