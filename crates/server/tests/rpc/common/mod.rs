@@ -322,7 +322,7 @@ impl World {
 
     /// So much time passes for requests that wait that they are answered.
     pub(crate) fn give_up_waiting(&mut self) {
-        self.timeout(self.now_ns + SECOND / 2);
+        self.timeout(self.now_ns + 3 * SECOND);
     }
 
     /// Has done what is due at that time.

@@ -83,7 +83,7 @@ fn each_field_finds_its_place() {
     let dns = compiled.template(TemplateIndex(1));
     assert_eq!(
         (dns.server.tunables.tos, dns.server.tunables.ttl),
-        (8, Some(64))
+        (9, Some(64))
     );
     let mut end = [0; 3];
     compiled.buffers().copy_to(BufferIndex(1), 997, &mut end);
