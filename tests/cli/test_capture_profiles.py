@@ -41,8 +41,10 @@ def capture(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[LocalServer]:
-    with LocalServer(ports=["memory", "memory"], cores=1) as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """It sends the captures that tests write."""
+    folder = ["--captures-folder", str(tmp_path_factory.getbasetemp())]
+    with LocalServer(ports=["memory", "memory"], cores=1, options=folder) as running:
         yield running
 
 

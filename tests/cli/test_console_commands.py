@@ -184,8 +184,9 @@ ELSEWHERE = {"shell", "debug", "shutdown", "quit", "q", "exit", "EOF"}
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[LocalServer]:
-    with LocalServer(ports=["memory", "memory"], cores=1) as running:
+def shared(folder: Path) -> Iterator[LocalServer]:
+    captures = ["--captures-folder", str(folder)]
+    with LocalServer(ports=["memory", "memory"], cores=1, options=captures) as running:
         yield running
 
 

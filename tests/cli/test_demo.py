@@ -72,7 +72,10 @@ def good() -> PortCounters:
     """What one port counts in two seconds at RATE_PPS when all is well."""
     sizes = {"64": 14_000, "128-255": 3000, "512-1023": 8000, "1024-1518": 2000}
     packets, octets = sum(sizes.values()), 14_000 * 64 + 3000 * 200 + 8000 * 594 + 2000 * 1518
-    return PortCounters(packets, octets, packets, octets, 0, 0, 0, sizes, dict(sizes))
+    counted = (packets, octets, packets, octets, 0, 0)
+    return PortCounters(
+        *counted, tx_lost_packets=0, rx_lost_packets=0, tx_by_size=sizes, rx_by_size=dict(sizes)
+    )
 
 
 def failed(ports: Mapping[int, PortCounters]) -> list[str]:

@@ -35,6 +35,7 @@ BLOCK = re.compile(
 )
 SHOWN = re.compile(r"(?:\w*\$ )?(?:sudo )?(?:env \"PATH=\$PATH\" )?allosaur ([a-z-].*)$")
 SERVER = re.compile(r"^(?:sudo )?(?:ip netns exec \w+ )?(?:env \"PATH=\$PATH\" )?allosaur server .*$")
+TRIES = 3
 NEEDS = {"nginx": "nginx", "nft": "nft", "conntrack": "conntrack"}
 #: What a page's names mean is for this test only: networks of its own, and commands that are as on a page.
 SHELL = r"""
@@ -104,9 +105,15 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, networks_work: N
         "NO_COLOR": "1",
     }
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "bash", "-c", written]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=110, check=False, env=environment, cwd=tmp_path
-    )
+    for attempt in range(1, TRIES + 1):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=110, check=False, env=environment, cwd=folder
+        )
+        # A thread of a busy machine stands still for a tenth of a second: what was due is missed, and said.
+        if done.returncode == 0 or "load not reached" not in done.stdout:
+            break
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
