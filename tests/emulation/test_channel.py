@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from scapy.layers.l2 import ARP, Ether
 
 MAC, IPV4 = "02:00:00:00:00:07", "10.9.0.7"
 ASKER = "02:00:00:00:00:01"
+PATIENCE_S = 30.0
 
 
 class FakeEmu:
@@ -46,9 +48,18 @@ class FakeEmu:
         assert at == len(message)
         return frames
 
-    def request_for(self, address: str, port: int) -> Any:
-        """The next ARP request for an address that a port received."""
+    def request_for(self, address: str, port: int, ask: Callable[[], object]) -> Any:
+        """The next ARP request for an address that a port received; `ask` sends one.
+
+        What comes before both ends of a channel know of each other is lost: it is asked again.
+        """
+        until = time.monotonic() + PATIENCE_S
+        ask()
         while True:
+            if not self.received.poll(1000):
+                assert time.monotonic() < until, "nobody was asked"
+                ask()
+                continue
             for number, frame in self.frames():
                 found = Ether(frame).getlayer(ARP)
                 if found is not None and (number, found.op, found.pdst) == (port, 1, address):
@@ -87,8 +98,7 @@ def test_its_hosts_answer_on_our_ports(channel: LocalServer, number: int) -> Non
             ask = Ether(src=ASKER, dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=ASKER, psrc="10.9.0.1", pdst=IPV4)
             client.set_service_mode(ports=[0, 1])
             client.set_rx_queue(ports=[0], size=10)
-            client.push_packets(ask, ports=[0])
-            asked = emu.request_for(IPV4, port=1)
+            asked = emu.request_for(IPV4, 1, lambda: client.push_packets(ask, ports=[0]))
             answer = Ether(src=MAC, dst=ASKER) / ARP(
                 op=2, hwsrc=MAC, psrc=IPV4, hwdst=asked.hwsrc, pdst=asked.psrc
             )
