@@ -139,7 +139,6 @@ def test_what_the_user_cuts_off_is_told_and_no_failure() -> None:
     [
         ("http_4xx", "40 responses of class 4xx (100 %)"),
         ("http_5xx", "40 responses of class 5xx (100 %)"),
-        ("http_other", "40 responses without a status line of HTTP (100 %)"),
     ],
 )
 def test_bad_responses_of_strangers_fail_and_those_of_our_own_servers_do_not(name: str, said: str) -> None:
@@ -151,6 +150,13 @@ def test_bad_responses_of_strangers_fail_and_those_of_our_own_servers_do_not(nam
     assert by(ended(client, None), f"{metric}.responses>40").ok
     assert not by(ended(client, None), f"{metric}>99%").ok
     assert failed_flows(ended(client, None)) == 40
+
+
+def test_responses_that_are_no_http_are_told_and_fail_by_a_threshold_only() -> None:
+    client = SideOutcomes(completed=40, http_other=40)
+    verdict = judge(ended(client, None))
+    assert verdict.ok and "40 responses were no HTTP" in verdict.summary
+    assert not by(ended(client, None), "http.other>0%").ok
 
 
 def test_good_responses_are_named() -> None:

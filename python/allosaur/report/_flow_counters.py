@@ -169,7 +169,7 @@ class FlowCounters:
         if outcomes.client.unanswered:
             found.append(("client", "unanswered", outcomes.client.unanswered))
         if not self.are_servers_ours:
-            names = ("http_4xx", "http_5xx", "http_other")
+            names = ("http_4xx", "http_5xx")
             found += [("client", name, outcomes.client.count(name)) for name in names]
         return [*(one for one in found if one[2]), *self.error_list()]
 

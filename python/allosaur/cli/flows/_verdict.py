@@ -31,8 +31,8 @@ _ENDED = {
 _BAD_CLASSES = {
     "4xx": "responses of class 4xx",
     "5xx": "responses of class 5xx",
-    "other": "responses without a status line of HTTP",
 }
+"""What begins with no status line is no HTTP, and has no class: it is told, and its bytes are judged."""
 _UNTOLD = "this server does not tell how flows ended"
 
 
@@ -261,5 +261,8 @@ def _aside(outcomes: Outcomes | None, counters: FlowCounters) -> str:
     """Say of which classes the responses were, where somebody else sent them."""
     if outcomes is None or counters.are_servers_ours or not outcomes.client.responses:
         return ""
+    other = outcomes.client.count("http_other")
+    if other:
+        return f", {other:,} responses were no HTTP"
     classes = [name for name in HTTP_CLASSES if outcomes.client.count(f"http_{name}")]
     return f", all responses were of class {' or '.join(classes)}"
