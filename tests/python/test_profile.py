@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -226,3 +227,11 @@ def test_commands_carry_multiplier_and_duration(tmp_path: Path) -> None:
     ]
     assert start["mul"] == {"type": "pps", "value": 10000.0, "op": "abs"}
     assert (start["port_id"], start["duration"]) == (1, 2.5)
+
+
+def test_a_profile_may_have_the_name_of_a_module_of_python(tmp_path: Path) -> None:
+    """A library that imports cProfile, which imports `profile`, found the profile."""
+    path = profile(tmp_path, before="import cProfile")
+    script = f"from allosaur import STLProfile; print(len(STLProfile.load({str(path)!r}).get_streams()))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and int(done.stdout) > 0, done.stderr

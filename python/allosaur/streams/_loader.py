@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import sys
 import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,9 +179,21 @@ def _literal(text: str) -> Any:
     return {"True": True, "true": True, "False": False, "false": False, "None": None}.get(text, text)
 
 
+_JOKES = {"antigravity", "this"}
+"""Modules of Python that do something when they are imported."""
+
+
 @contextmanager
 def _imports_from(directory: Path, module: types.ModuleType) -> Iterator[None]:
-    """While a profile runs it may import the files next to it, and find itself (data classes do)."""
+    """While a profile runs it may import the files next to it, and find itself (data classes do).
+
+    A file there with the name of a module of Python, such as `profile.py`, does not take that module's place:
+    libraries that the profile imports would find it.
+    """
+    for name in {file.stem for file in directory.glob("*.py")} & sys.stdlib_module_names - _JOKES:
+        # A system may lack a part of the library, such as tkinter.
+        with suppress(ImportError):
+            importlib.import_module(name)
     sys.path.insert(0, str(directory))
     sys.modules[module.__name__] = module
     try:
