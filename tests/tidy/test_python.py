@@ -93,6 +93,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.cli.top": {"allosaur", "allosaur.cli"},
     "allosaur.cli.metrics": {"allosaur.cli"},
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
+    "allosaur.cli.traffic": {
+        *("allosaur", "allosaur.report"),
+        *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.emulation"),
+    },
     "allosaur.cli.console": {
         *("allosaur", "allosaur._errors", "allosaur._files", "allosaur.api", "allosaur.compat"),
         *("allosaur.emulation", "allosaur.streams"),
@@ -103,7 +107,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
         *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.compare"),
         "allosaur.cli.top",
-        *("allosaur.cli.emulation", "allosaur.cli.metrics"),
+        *("allosaur.cli.emulation", "allosaur.cli.metrics", "allosaur.cli.traffic"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},
     "allosaur.cli.trex": {

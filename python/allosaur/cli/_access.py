@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import getpass
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from allosaur.cli._answer import Answer, give
 from allosaur.cli._errors import EXIT_SETUP, CommandError, bad_input, brief, explained
 
 if TYPE_CHECKING:
@@ -44,43 +43,6 @@ def remote_client_of_any_mode(options: argparse.Namespace) -> Iterator[STLClient
                 raise
             client = stack.enter_context(remote_stateful_client(options))
         yield client
-
-
-def answer_by_mode(
-    options: argparse.Namespace,
-    of_streams: Callable[[STLClient, argparse.Namespace], Answer],
-    of_flows: Callable[[STLClient, argparse.Namespace], Answer],
-    only_flows: Sequence[str] = ("pid",),
-) -> int:
-    """Ask a server of either kind of traffic, and give the answer; return the exit code.
-
-    `only_flows` are the options that a server of streams refuses.
-    """
-    with contextlib.ExitStack() as stack:
-        client = stack.enter_context(remote_client_of_any_mode(options))
-        if client.get_mode() == "STL" and _is_about_flows(client, options, only_flows):
-            client = stack.enter_context(remote_stateful_client(options))
-        if client.get_mode() == "ASTF":
-            refuse_options(options, "streams", "ports")
-            answer = of_flows(client, options)
-        else:
-            refuse_options(options, "stateful profiles", *only_flows)
-            answer = of_streams(client, options)
-    return give(options, answer)
-
-
-def _is_about_flows(client: STLClient, options: argparse.Namespace, only_flows: Sequence[str]) -> bool:
-    """Whether a command is about flows, for a server that has both modes.
-
-    It is when an option says so, and else when flows are all that is going on.
-    """
-    if not client.has_both_modes() or options.ports is not None:
-        return False
-    if any(getattr(options, name) not in (None, False) for name in only_flows):
-        return True
-    ports = client.get_status()["ports"]
-    used = {port["mode"] for port in ports if port["owner"] or port["state"] not in ("IDLE", "STREAMS")}
-    return used == {"ASTF"}
 
 
 def refuse_options(options: argparse.Namespace, kind: str, *names: str) -> None:

@@ -44,6 +44,17 @@ def pub_port(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def emu_port(parser: argparse._ActionsContainer) -> None:
+    """Add `--emu-port` of a client."""
+    parser.add_argument(
+        "--emu-port",
+        type=_options.tcp_port,
+        default=_options.EMULATION_PORT,
+        metavar="PORT",
+        help=f"the server's port for emulated clients (default: {_options.EMULATION_PORT})",
+    )
+
+
 def server(parser: argparse.ArgumentParser, force: str | None) -> None:
     """Add what every command has that uses a server; `force` is the help of `--force`, if it has that."""
     server_address(parser)
@@ -150,12 +161,16 @@ def ports(parser: argparse._ActionsContainer, which: str) -> None:
     parser.add_argument("--ports", type=_options.port_list, metavar="N,...", help=f"the ports {which}")
 
 
-def which_traffic(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Add what names traffic on a server: a profile of flows, all of them, or ports with streams."""
+def which_traffic(parser: argparse.ArgumentParser, verb: str) -> argparse._MutuallyExclusiveGroup:
+    """Add what names traffic on a server: a profile of flows, all of them, or ports with streams.
+
+    Return the group, for what else may be named.
+    """
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--pid", metavar="NAME", help=f"the stateful profile to {verb} (default: _)")
     which.add_argument("--all", action="store_true", help="all stateful profiles")
     ports(which, "whose streams are meant (default: all that have some)")
+    return which
 
 
 def asking_port(parser: argparse.ArgumentParser) -> None:

@@ -146,6 +146,13 @@ def emulation_server(text: str) -> ServerAddress:
     return server_address(text, EMULATION_PORT)
 
 
+def tcp_port(text: str) -> int:
+    """Read a TCP port: 1 to 65535."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a TCP port; write a number of 1 to 65535")
+    return int(text)
+
+
 def whole_number(text: str) -> int:
     """Read a whole number of one or more."""
     if not text.strip().isdecimal() or int(text) == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from allosaur.cli import _arguments
-from allosaur.cli._access import answer_by_mode
+from allosaur.cli._answer import give
 from allosaur.cli._command import Command
 
 
@@ -21,7 +21,6 @@ class Clear(Command):
 
     def run(self, options: argparse.Namespace) -> int:
         """Take profiles or streams off the server."""
-        from allosaur.cli.flows import _commands as flows
-        from allosaur.cli.streams import _commands as streams
+        from allosaur.cli.traffic import _commands
 
-        return answer_by_mode(options, streams.clear, flows.clear)
+        return give(options, _commands.clear(options))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from allosaur.cli import _arguments, _options
 from allosaur.cli._answer import give
 from allosaur.cli._command import Command
-from allosaur.cli._profile_kind import is_stateful
 
 
 class Start(Command):
@@ -30,13 +28,10 @@ class Start(Command):
             help="record what TCP knows of each flow, so often; `allosaur stats --flows` shows it",
         )
         _arguments.server(parser, force=_arguments.FORCE_SERVER)
+        _arguments.emu_port(parser)
 
     def run(self, options: argparse.Namespace) -> int:
-        """Start a profile of streams or of flows."""
-        if is_stateful(Path(options.profile)):
-            from allosaur.cli.flows import _commands as flows
+        """Start a profile of streams, of flows or of emulated clients."""
+        from allosaur.cli.traffic import _commands
 
-            return give(options, flows.start(options))
-        from allosaur.cli.streams import _commands as streams
-
-        return give(options, streams.start(options))
+        return give(options, _commands.start(options))

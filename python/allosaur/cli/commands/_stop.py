@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from allosaur.cli import _arguments
-from allosaur.cli._access import answer_by_mode
+from allosaur.cli._answer import give
 from allosaur.cli._command import Command
 
 
@@ -16,13 +16,14 @@ class Stop(Command):
     summary = "stop traffic"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        _arguments.which_traffic(parser, "stop")
+        which = _arguments.which_traffic(parser, "stop")
+        which.add_argument("--emu", action="store_true", help="all emulated clients: they are removed")
         parser.add_argument("--clear", action="store_true", help="take it off the server, too")
         _arguments.server(parser, force=_arguments.FORCE_SERVER)
+        _arguments.emu_port(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         """Stop traffic."""
-        from allosaur.cli.flows import _commands as flows
-        from allosaur.cli.streams import _commands as streams
+        from allosaur.cli.traffic import _commands
 
-        return answer_by_mode(options, streams.stop, flows.stop)
+        return give(options, _commands.stop(options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from allosaur.cli import _arguments
-from allosaur.cli._access import answer_by_mode
+from allosaur.cli._answer import give
 from allosaur.cli._command import Command
 
 
@@ -22,7 +22,6 @@ class Update(Command):
 
     def run(self, options: argparse.Namespace) -> int:
         """Change the rate of traffic that runs."""
-        from allosaur.cli.flows import _commands as flows
-        from allosaur.cli.streams import _commands as streams
+        from allosaur.cli.traffic import _commands
 
-        return answer_by_mode(options, streams.update, flows.update)
+        return give(options, _commands.update(options))

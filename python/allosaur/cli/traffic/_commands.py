@@ -1,0 +1,76 @@
+"""What `allosaur start`, `stop`, `update`, `clear` and `stats` do, whatever kind of traffic it is."""
+
+from __future__ import annotations
+
+import argparse
+
+from allosaur.cli import _answer
+from allosaur.cli._answer import Answer
+from allosaur.cli._errors import CommandError
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli.traffic import _kinds
+
+
+def start(options: argparse.Namespace) -> Answer:
+    """Start a profile, and come back. Raises :class:`CommandError`."""
+    traffic = _kinds.of_profile(options)
+    traffic.load()
+    with Interrupt() as interrupt, traffic.connected():
+        started = traffic.start(interrupt)
+    stats = _answer.where(options) + started.stats_options
+    stop = _answer.where(options) + started.stop_options
+    text = (
+        f"{started.text}.\n"
+        f"  allosaur stats{stats}    shows what is counted\n"
+        f"  allosaur stop{stop}     stops it"
+    )
+    return Answer(text, {"profile": options.profile, **started.fields})
+
+
+def stop(options: argparse.Namespace) -> Answer:
+    """Stop what the options name. Raises :class:`CommandError`."""
+    with _kinds.on_server(options) as traffic:
+        loaded = traffic.loaded() if options.clear else []
+        running = traffic.running()
+        changed = [*running, *(unit for unit in loaded if unit not in running)]
+        if changed:
+            traffic.own(changed)
+        stopped = traffic.stop(running)
+        removed = traffic.remove(loaded)
+    sentences = [f"Stopped {traffic.listed(running)}." if running else "Nothing ran."]
+    if loaded:
+        sentences.append(removed.text)
+    text = "\n".join(filter(None, [" ".join(sentences), stopped.text]))
+    return Answer(text, {"stopped": running, "cleared": loaded, **stopped.fields, **removed.fields})
+
+
+def update(options: argparse.Namespace) -> Answer:
+    """Change the rate of what runs. Raises :class:`CommandError`."""
+    with _kinds.on_server(options) as traffic:
+        traffic.check_rate()
+        running = traffic.running()
+        if not running:
+            raise CommandError("nothing runs; start a profile with `allosaur start PROFILE`")
+        traffic.own(running)
+        changed = traffic.set_rate(running)
+    return Answer(changed.text, {"updated": running, **changed.fields})
+
+
+def clear(options: argparse.Namespace) -> Answer:
+    """Take off the server what the options name. Raises :class:`CommandError`."""
+    with _kinds.on_server(options) as traffic:
+        loaded = traffic.loaded()
+        running = [unit for unit in traffic.running() if unit in loaded]
+        if running:
+            raise traffic.refuse_to_remove(running)
+        if not loaded:
+            return Answer(traffic.no_units, {"cleared": []})
+        traffic.own(loaded)
+        removed = traffic.remove(loaded)
+    return Answer(removed.text, {"cleared": loaded, **removed.fields})
+
+
+def stats(options: argparse.Namespace) -> Answer:
+    """Tell what traffic counts. Raises :class:`CommandError`."""
+    with _kinds.on_server(options) as traffic:
+        return traffic.stats()

@@ -1,0 +1,74 @@
+"""`allosaur start` and `stop` with emulated clients, against a server with two ports that are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from allosaur.server import LocalServer
+
+
+@pytest.fixture(scope="module")
+def emulating(binary: str) -> Iterator[LocalServer]:
+    with LocalServer(emu=True, binary=binary) as server:
+        yield server
+
+
+@pytest.fixture
+def at(emulating: LocalServer) -> list[str]:
+    address = f"{emulating.host}:{emulating.rpc_port}"
+    return ["--server", address, "--pub-port", str(emulating.pub_port)]
+
+
+def test_clients_are_started_and_stay_until_they_are_stopped_by_name(
+    allosaur: Callable[..., Any], emulating: LocalServer, at: list[str]
+) -> None:
+    here = [*at, "--emu-port", str(emulating.emu_port)]
+    started = allosaur("start", "ping_hosts", "-t", "clients=3", *here)
+    assert started.code == 0, started
+    assert "Emulating 6 clients in 2 namespaces, until they are stopped." in started.out
+    assert f"allosaur stop --server {emulating.host}:{emulating.rpc_port}" in started.out
+    assert " --emu  " in started.out
+    allosaur("start", "ping_hosts", *here).failed(
+        3, "6 clients are emulated already", "stop --emu", "--force"
+    )
+    replaced = allosaur("start", "ping_hosts", "-t", "clients=1", "--force", *here, "--json").json()
+    assert (replaced["clients"], replaced["namespaces"]) == (2, 2)
+    # Other traffic is stopped without them.
+    assert allosaur("stop", *here).out == "Nothing ran.\n"
+    stopped = allosaur("stop", "--emu", *here, "--json").json()
+    assert stopped["clients"] == 2
+    assert [one["vport"] for one in stopped["stopped"]] == [0, 1]
+    assert allosaur("stop", "--emu", *here).out == "Nothing ran.\n"
+    again = allosaur("start", "ping_hosts", "-t", "clients=3", *here)
+    assert again.code == 0, again
+    assert allosaur("stop", "--emu", *here).out == "Stopped emulating 6 clients in 2 namespaces.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-m", "2"], "--multiplier"),
+        (["-d", "1"], "--duration"),
+        (["--ports", "0"], "--ports"),
+        (["--nc"], "--nc"),
+        (["--record-flows", "1s"], "--record-flows"),
+        (["--emu-port", "0"], "--emu-port"),
+    ],
+)
+def test_what_clients_do_not_have_is_refused(
+    allosaur: Callable[..., Any], at: list[str], words: list[str], said: str
+) -> None:
+    allosaur("start", "ping_hosts", *words, *at).refused(said)
+
+
+def test_what_is_named_at_once_is_one_kind(allosaur: Callable[..., Any], at: list[str]) -> None:
+    allosaur("stop", "--emu", "--pid", "web", *at).refused("--emu", "not allowed with")
+
+
+def test_a_server_without_emulated_clients_says_what_to_do(
+    allosaur: Callable[..., Any], at: list[str]
+) -> None:
+    for words in (["start", "ping_hosts"], ["stop", "--emu"]):
+        allosaur(*words, *at, "--emu-port", "1").failed(3, "no emulated clients at", "allosaur server --emu")
