@@ -76,7 +76,11 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     ("stats -g", 0, ["total_cps."]),
     ("stats -p --port 0", 0, ["opackets"]),
     ("stats --ps", 0, ["link status"]),
-    ("stats -a", 0, ["client", "server", "tcps_connects", "m_active_flows"]),
+    (
+        "stats -a",
+        0,
+        ["client", "server", "tcps_connects", "m_active_flows", "How flows ended", "completed flows"],
+    ),
     ("stats --za --pid _", 0, ["Profile ID : _", "tcps_rexmttimeo"]),
     ("stats -a --pid nobody", 2, ["--pid nobody: is no profile; there are _"]),
     ("stats -p --pid _", 2, ["--pid: goes with -a or --za"]),

@@ -151,6 +151,8 @@ def test_each_view_shows_what_runs(busy: LocalServer, size: tuple[int, int]) -> 
         await shown.see("m_active_flows")
         await shown.press("right")
         await shown.see("Flows: profile _")
+        while "completed flows" not in shown.text:
+            await shown.press("pagedown")
         await shown.press("u")
         await shown.see("Data cores")
         await shown.press("v", "v")

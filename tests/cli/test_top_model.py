@@ -86,6 +86,7 @@ def snapshot(at_s: float = 100.0, **more: object) -> Snapshot:
             {"m_active_flows": 50, "tcps_connects": 1000, "tcps_drops": 4},
             {"m_active_flows": 50, "tcps_accepts": 1000},
             {"tcps_drops": "connections dropped"},
+            {"completed flows": (980, 990), "reset by the peer": (3, 0)},
             (("web", None), ("web", "down")),
         ),
         "cores": (Core((0, 1), (34.0, 30.0, 10.0)),),
@@ -382,6 +383,18 @@ def test_flows_are_chosen_and_their_errors_are_marked() -> None:
     assert made.wanted.dynamic
     _keys.pressed(made, "d")
     assert made.wanted.flows_of is None and not made.wanted.dynamic
+
+
+def test_a_view_of_flows_says_how_they_ended_and_how_fast() -> None:
+    def flows(completed: int) -> Flows:
+        return Flows("all", {}, {}, {}, {"completed flows": (completed, 5)})
+
+    made = state(snapshot(10.0, flows=flows(100)), snapshot(12.0, flows=flows(150)), view=View.FLOWS)
+    lines = screen(made).splitlines()
+    (row,) = (line for line in lines if "completed flows" in line)
+    assert row.split() == ["completed", "flows", "150", "25.0", "5", "0"]
+    assert "How flows ended" in lines
+    assert "How flows ended" not in screen(state(snapshot(flows=Flows("all", {}, {}, {})), view=View.FLOWS))
 
 
 def test_latency_has_percentiles_and_a_histogram() -> None:

@@ -90,7 +90,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"),
     },
     "allosaur.cli.compare": {"allosaur.cli", "allosaur.cli.streams", "allosaur.cli.flows"},
-    "allosaur.cli.top": {"allosaur", "allosaur.cli"},
+    "allosaur.cli.top": {"allosaur", "allosaur.report", "allosaur.cli"},
     "allosaur.cli.metrics": {"allosaur.cli"},
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.traffic": {

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli._answer import Answer
-from allosaur.cli.console._tables import titled
+from allosaur.cli.console._tables import joined, titled
+from allosaur.cli.top import _outcomes
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient
@@ -39,7 +40,13 @@ def traffic(client: ASTFClient, with_zero: bool, pid: str | None) -> Answer:
     if not with_zero:
         stats = client.get_traffic_stats(True, pid or "_", is_sum=pid is None)
     title = f"Traffic stats of Profile ID : {pid or 'all'}"
-    return counters(stats, title, "traffic", list(everything["client"]))
+    counted = counters(stats, title, "traffic", list(everything["client"]))
+    ended = _outcomes.read(client, pid)
+    if ended is None:
+        return counted
+    rows = [[label, *map(_shown, values)] for label, values in ended.rows()]
+    text = titled("How flows ended", ["", "client", "server"], rows)
+    return joined(counted, Answer(text, {"outcomes": ended.to_json()}))
 
 
 def latency(client: ASTFClient) -> Answer:

@@ -19,6 +19,10 @@ def document(snapshot: Snapshot, since_s: float) -> dict[str, Any]:
             "client": dict(snapshot.flows.client),
             "server": dict(snapshot.flows.server),
             "errors": dict(snapshot.flows.errors),
+            "outcomes": {
+                label: {"client": values[0], "server": values[1]}
+                for label, values in snapshot.flows.outcomes.items()
+            },
         }
     return {
         "command": "top",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from allosaur.cli.top import _numbers
-from allosaur.cli.top._body import Body, said
+from allosaur.cli.top._body import Body, said, section
 from allosaur.cli.top._snapshot import Flows, Run, Snapshot
 from allosaur.cli.top._state import State
 from allosaur.cli.top._table import Cell, Column, Line, Look, table
@@ -26,7 +28,8 @@ def flows(state: State, snapshot: Snapshot, width: int) -> Body:
     place = f"{state.chosen + 1} of {len(found.choices) + 1}; left, right: others" if found.choices else ""
     head, *rows = table(_columns(state, found), _names(found), width)
     running = [(Cell(_running(run)),) for run in snapshot.runs if run.port is None]
-    return Body(title, [*running, head], rows or said("Nothing is counted."), place)
+    ended = section("How flows ended", outcomes(state, found, width)) if found.outcomes else []
+    return Body(title, [*running, head], [*(rows or said("Nothing is counted.")), *ended], place)
 
 
 def summary(state: State, found: Flows, width: int) -> list[Line]:
@@ -34,6 +37,29 @@ def summary(state: State, found: Flows, width: int) -> list[Line]:
     names = _names(found)
     shown = [name for place, name in enumerate(names) if place < _FIRST or name in found.errors]
     return table(_columns(state, found), shown, width)
+
+
+def outcomes(state: State, found: Flows, width: int) -> list[Line]:
+    """Return how the flows of both sides ended, and how many a second."""
+
+    def count(place: int) -> Callable[[str], str]:
+        return lambda label: _numbers.count(found.outcomes[label][place], _VALUE_WIDTH)
+
+    def growth(side: str) -> Callable[[str], str]:
+        def shown(label: str) -> str:
+            known = state.history.growth(side, label)
+            return "" if known is None else _numbers.rate(known)
+
+        return shown
+
+    columns = [
+        Column[str]("  ended", 26, lambda label: f"  {label}", is_text=True),
+        Column[str]("client", _VALUE_WIDTH, count(0)),
+        Column[str]("client /s", 9, growth("client"), rank=1),
+        Column[str]("server", _VALUE_WIDTH, count(1)),
+        Column[str]("server /s", 9, growth("server"), rank=1),
+    ]
+    return table(columns, list(found.outcomes), width)
 
 
 def _names(found: Flows) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
-from allosaur.cli.top._snapshot import Snapshot
+from allosaur.cli.top._snapshot import Flows, Snapshot
 
 _KEPT = 300
 _OF_SERVER = ("tx_pps", "rx_pps", "tx_bps", "rx_bps", "cpu_util", "rx_cpu_util", "tx_cps", "active_flows")
@@ -54,8 +54,17 @@ class History:
         passed_s = snapshot.at_s - self._last.at_s
         if passed_s <= 0:
             return {}
-        sides = (("client", before.client, now.client), ("server", before.server, now.server))
-        return {side: _rates(old, new, passed_s) for side, old, new in sides}
+        return {
+            side: _rates(_counted(before, side), _counted(now, side), passed_s)
+            for side in ("client", "server")
+        }
+
+
+def _counted(flows: Flows, side: str) -> dict[str, float]:
+    """Return counters and outcomes of one side."""
+    place = 0 if side == "client" else 1
+    counters = flows.client if side == "client" else flows.server
+    return {**counters, **{label: values[place] for label, values in flows.outcomes.items()}}
 
 
 def _rates(old: Mapping[str, float], new: Mapping[str, float], passed_s: float) -> dict[str, float]:

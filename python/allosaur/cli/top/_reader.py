@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from allosaur.cli.top import _outcomes
 from allosaur.cli.top._snapshot import (
     FLOWS,
     PERCENTILES,
@@ -240,6 +241,7 @@ def _flows(client: ASTFClient, wanted: Wanted) -> Flows:
     choices = tuple((name, group) for name in loaded for group in (None, *client.get_tg_names(name)))
     chosen = wanted.flows_of if wanted.flows_of in choices else None
     stats: Mapping[str, Mapping[str, float]]
+    outcomes: dict[str, tuple[int, int]] = {}
     if wanted.dynamic:
         stats = client.get_dynamic_traffic_stats(True, chosen[0] if chosen else "_", is_sum=chosen is None)
         found: Mapping[str, str] = {}
@@ -247,10 +249,13 @@ def _flows(client: ASTFClient, wanted: Wanted) -> Flows:
         stats = _counters(client, chosen)
         _, by_side = client.is_traffic_stats_error(stats)
         found = {name: text for errors in by_side.values() for name, text in errors.items()}
+        ended = _outcomes.read(client, *(chosen or ()))
+        if ended is not None:
+            outcomes = {label: (values[0], values[1]) for label, values in ended.rows()}
     of = ALL_PROFILES if chosen is None else f"profile {chosen[0]}"
     if chosen is not None and chosen[1] is not None and not wanted.dynamic:
         of += f", template group {chosen[1]}"
-    return Flows(of, stats["client"], stats["server"], found, choices)
+    return Flows(of, stats["client"], stats["server"], found, outcomes, choices)
 
 
 def _counters(client: ASTFClient, chosen: tuple[str, str | None] | None) -> Mapping[str, Mapping[str, float]]:

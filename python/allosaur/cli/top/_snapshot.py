@@ -107,6 +107,8 @@ class Flows:
     server: Mapping[str, float]
     errors: Mapping[str, str]
     """The counters that must be zero and are not, and what they mean."""
+    outcomes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """How flows of clients and of servers ended, in words: `completed flows`, and what is not zero."""
     choices: tuple[tuple[str, str | None], ...] = ()
     """Profiles, and their template groups (`None`: all of the profile)."""
 
