@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from allosaur.cli import _format
-from allosaur.report import Section
-from allosaur.report._chart import Chart, Line, charts_html
+from allosaur.report import (
+    Chart,
+    Part,
+    Report,
+    Section,
+    Series,
+    Table,
+    linear_axis,
+    number,
+    text,
+    write_report,
+)
 from allosaur.report._numbers import short
-from allosaur.report._page import Page, write_page
-from allosaur.report._scale import highest, linear_axis
-from allosaur.report._table import number, table, text
 from common import Result
 from rich.console import Console
 
@@ -148,16 +156,17 @@ def write(path: Path, results: Result, columns: Mapping[str, Columns]) -> None:
     """Write the HTML report of what is known so far."""
     cases = results["cases"]
     failed = [line for case in cases for line in problems(case) if "failed" in case]
-    page = Page(
-        title="Flows at scale",
-        verdict="; ".join(failed) or "all cases that can run here were measured",
+    part = Part(
+        name="flows",
+        kind="flows",
         ok=not failed,
-        facts={name: str(value) for name, value in results["machine"].items()}
-        | {"server": results["binary"]},
         sections=[_section(case, columns[case["name"]]) for case in cases],
         notes=["Rates are per second that the data threads ran, where the title of a column says so."],
     )
-    write_page(path, page)
+    verdict = "; ".join(failed) or "all cases that can run here were measured"
+    facts = {name: str(value) for name, value in results["machine"].items()}
+    report = Report("Flows at scale", verdict, not failed, facts | {"server": results["binary"]}, [part])
+    write_report(path, report)
 
 
 def _section(case: Result, columns: Columns) -> Section:
@@ -165,43 +174,27 @@ def _section(case: Result, columns: Columns) -> Section:
     wanted = shown(columns, rows)
     cells = [[row["what"], *(cell(column, row) for column in wanted)] for row in rows]
     heads = [text(""), *(number(column.title) for column in wanted)]
-    parts = [table(case["title"], heads, cells), _charts(case, rows)]
+    tables = [Table(case["title"], heads, cells)]
     if not rows:
-        parts.append("<p>Not measured.</p>")
-    return Section(case["title"], parts, note=" ".join(problems(case)))
+        tables = [Table(case["title"], [text("")], [["Not measured."]])]
+    return Section(case["title"], _charts(case, rows), tables, " ".join(problems(case)))
 
 
-def _charts(case: Result, rows: Sequence[Result]) -> str:
+def _charts(case: Result, rows: Sequence[Result]) -> list[Chart]:
     """Draw the paper's figure: what came of what was offered, and what it took."""
     if not case["name"].startswith("paper"):
-        return ""
-    charts = [
-        _chart(case, rows, "cps", "flows", "a second", "Flows that ended a second, by the flows offered."),
-        _chart(case, rows, "cpu", "CPU", "of one core", "Share of one core, by the flows offered a second."),
+        return []
+    return [
+        _chart(rows, "cps", "flows", "a second", "Flows that ended a second, by the flows offered."),
+        _chart(rows, "cpu", "CPU", "of one core", "Share of one core, by the flows offered a second."),
         _chart(
-            case,
-            rows,
-            "active_flows_max",
-            "active flows",
-            "at a time",
-            "Open flows, by those offered a second.",
+            rows, "active_flows_max", "active flows", "at a time", "Open flows, by those offered a second."
         ),
     ]
-    return charts_html(charts)
 
 
-def _chart(case: Result, rows: Sequence[Result], key: str, title: str, unit: str, sentence: str) -> Chart:
+def _chart(rows: Sequence[Result], key: str, title: str, unit: str, sentence: str) -> Chart:
     points = [(row["offered"] / row["seconds"], row[key]) for row in rows]
-    x_highest = max((x for x, _ in points), default=1.0)
-    name = "".join(letter if letter.isalnum() else "-" for letter in f"{case['name']}-{key}")
-    return Chart(
-        name,
-        title,
-        unit,
-        sentence,
-        [Line(title, points)],
-        linear_axis(x_highest if math.isfinite(x_highest) else 1.0),
-        linear_axis(highest([points])),
-        say_x=lambda x: f"{short(x)} offered",
-        has_dots=True,
-    )
+    highest = max((x for x, _ in points if math.isfinite(x)), default=1.0)
+    axis = replace(linear_axis(highest), say=lambda x: f"{short(x)} offered")
+    return Chart(title, unit, [Series(title, points)], "points", sentence, axis)

@@ -7,17 +7,22 @@ import re
 
 import pytest
 from allosaur.report import (
+    Chart,
     Direction,
     FlowRates,
     PortRates,
-    _flow_report,
+    Series,
+    StreamLatency,
+    _flow_view,
     _latency,
     _numbers,
     _over_time,
     _scale,
+    named_axis,
 )
-from allosaur.report._chart import Line, charts_html, over_time
-from allosaur.report._streams import StreamLatency
+from allosaur.report._chart import charts_html
+from allosaur.report._model import ChartKind
+from allosaur.report._page import _section
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -124,24 +129,26 @@ def paths(html: str) -> list[str]:
     return re.findall(r'<path class="line[^>]*vector-effect[^>]* d="([^"]*)"', html)
 
 
-def chart(*lines: Line) -> str:
-    return charts_html([over_time("a", "Title", "unit", "Says.", lines)])
+def chart(*series: Series) -> str:
+    return charts_html([Chart("Title", "unit", series, sentence="Says.", name="a")])
 
 
 def test_nothing_to_draw_is_no_chart() -> None:
     assert chart() == ""
-    assert chart(Line("a", [])) == ""
-    assert chart(Line("a", [(0.0, None)])) == ""
+    assert chart(Series("a", [])) == ""
+    assert chart(Series("a", [(0.0, None)])) == ""
     assert charts_html([]) == ""
 
 
 def test_one_point_is_a_dot() -> None:
-    (path,) = paths(chart(Line("a", [(1.0, 5.0)])))
+    (path,) = paths(chart(Series("a", [(1.0, 5.0)])))
     assert re.fullmatch(r"M2000 \d+h0", path)
 
 
 def test_lines_are_where_their_values_are() -> None:
-    html = chart(Line("a", [(0.0, 0.0), (5.0, 49.0), (10.0, None), (10.0, 0.0)]), Line("b", [(0.0, 98.0)]))
+    html = chart(
+        Series("a", [(0.0, 0.0), (5.0, 49.0), (10.0, None), (10.0, 0.0)]), Series("b", [(0.0, 98.0)])
+    )
     first, second = paths(html)
     # The axis goes to 100; places go down from the top, in thousandths.
     assert first == "M0 1000L1000 510M2000 1000h0"
@@ -151,7 +158,7 @@ def test_lines_are_where_their_values_are() -> None:
 
 @given(st.lists(POINTS, max_size=4))
 def test_any_points_are_drawn_inside(lines: list[list[_scale.Point]]) -> None:
-    html = chart(*(Line(f"line {place}", points) for place, points in enumerate(lines)))
+    html = chart(*(Series(f"line {place}", points) for place, points in enumerate(lines)))
     for path in paths(html):
         numbers = [int(one) for one in re.findall(r"\d+", path.replace("h0", ""))]
         assert all(0 <= x <= 2000 for x in numbers[::2])
@@ -160,8 +167,30 @@ def test_any_points_are_drawn_inside(lines: list[list[_scale.Point]]) -> None:
     assert "inf" not in html
 
 
+def bars(kind: ChartKind, *series: Series) -> list[list[tuple[int, int, int]]]:
+    """Left edge, top and width of each bar, by series."""
+    drawing = Chart("Title", "unit", series, kind, x=named_axis(["a", "b"]), name="a")
+    found = re.findall(r'<path class="bars[^>]* d="(M\d+ 1000V[^"]*)"/>', charts_html([drawing]))
+    cut = [re.findall(r"M(\d+) 1000V(\d+)h(\d+)V1000Z", path) for path in found]
+    return [[(int(left), int(top), int(width)) for left, top, width in of] for of in cut]
+
+
+def test_bars_stand_side_by_side_and_a_histogram_has_no_gaps() -> None:
+    values = Series("a", [(0.5, 98.0), (1.5, 49.0)])
+    (first, second) = bars("bars", values, Series("b", [(0.5, 0.0), (1.5, None)]))
+    assert first == [(150, 20, 350), (1150, 510, 350)]
+    assert second == [(500, 1000, 350)], "beside the first, of no height; what was not measured is no bar"
+    (ranges,) = bars("histogram", values)
+    assert ranges == [(0, 20, 1000), (1000, 510, 1000)]
+
+
+def test_a_chart_without_a_sentence_says_how_high_it_comes() -> None:
+    made = Chart("Clients", "at a time", [Series("ready", [(0.0, 0.0), (1.0, 50.0)])], name="a")
+    assert "ready: 50 at the most." in charts_html([made])
+
+
 def test_huge_values_are_drawn() -> None:
-    html = chart(Line("a", [(0.0, 1e308), (1e308, float("inf")), (1.0, 0.0)]))
+    html = chart(Series("a", [(0.0, 1e308), (1e308, float("inf")), (1.0, 0.0)]))
     assert "inf" not in html
     assert "nan" not in html
 
@@ -177,7 +206,7 @@ def test_the_first_and_the_last_interval_are_not_drawn() -> None:
     uneven = [PortRates(time_s) for time_s in (0.1, 0.2, 0.3, 1.1, 1.9)]
     assert [one.time_s for one in _over_time.whole(uneven, 2.0)] == [0.2, 0.3, 1.1], "each has its own width"
     flows = [FlowRates(one.time_s) for one in series]
-    assert [one.time_s for one in _flow_report.whole(flows, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
+    assert [one.time_s for one in _flow_view.whole(flows, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=50))
@@ -203,7 +232,7 @@ def test_loss_is_drawn_only_where_ports_show_it_rightly() -> None:
     }
     (rate, lost) = _over_time.charts(series, [Direction(0, 1000, 950, {1: 950}, 50)], 10.0).shown
     assert (rate.name, lost.name) == ("rate-0", "lost")
-    assert [value for _, value in lost.lines[0].points] == [0, 10, 20, 30, 40, 50, 50, 50, 50, 50, 50]
+    assert [value for _, value in lost.series[0].points] == [0, 10, 20, 30, 40, 50, 50, 50, 50, 50, 50]
     # The last interval was not whole, and was left out.
     short = {port: points[:-1] for port, points in series.items()}
     assert len(_over_time.charts(short, [Direction(0, 1000, 945, {1: 945}, 55)], 10.0).shown) == 2
@@ -218,9 +247,9 @@ def test_latency_is_drawn_by_powers_of_ten_when_it_is_wide() -> None:
     none = StreamLatency(1.0, 2.0, 3.0, 1.0)
     for latency, word in ((narrow, "15 µs"), (wide, "logarithmic"), (none, "")):
         section = _latency.latency_section("Latency", "x", [_latency.LatencyRow("voice", 7, latency)])
-        assert word in section.html()
-        assert ("<figure" in section.html()) == (latency is not none), "three points are no curve"
-    assert _latency.latency_section("Latency", "x", []).html() == ""
+        assert word in _section(section)
+        assert ("<figure" in _section(section)) == (latency is not none), "three points are no curve"
+    assert _section(_latency.latency_section("Latency", "x", [])) == ""
 
 
 # Numbers.

@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from allosaur.report import (
+    Chart,
     Check,
     Direction,
     FlowCounters,
     FlowRates,
-    FlowReport,
+    FlowTraffic,
+    Headline,
     Outcomes,
+    Part,
     PortCounters,
     PortRates,
     Report,
+    Section,
+    Series,
     SideCounters,
     SideOutcomes,
     SideRates,
     StreamCounters,
     StreamLatency,
-    write_flow_report,
+    StreamTraffic,
+    Table,
+    flow_headlines,
+    flow_hints,
+    flow_sections,
+    number,
+    stream_headlines,
+    stream_sections,
+    text,
     write_report,
 )
 
@@ -111,7 +124,6 @@ def report(**changes: Any) -> Report:
     values: dict[str, Any] = {
         "title": "imix.py",
         "verdict": "all that was offered was sent, and all of it was received",
-        "ok": True,
         "facts": {"When": "2026-11-22 16:00:00 UTC", "Machine": "a & b"},
         "counters": ports(),
         "rates": {port: rates() for port in (0, 1)},
@@ -121,8 +133,25 @@ def report(**changes: Any) -> Report:
         "directions": [Direction(port, 1_234_567, 1_234_567, {1 - port: 1_234_567}, 0) for port in (0, 1)],
         "streams": [StreamCounters(0, ["voice"], 5, 1000, 64_000, 1000, 64_000, {1: 1000}, latency=LATENCY)],
         "duration_s": 10.0,
+        **changes,
     }
-    return Report(**{**values, **changes})
+    traffic = StreamTraffic(**taken(values, StreamTraffic))
+    shown = {"headlines": stream_headlines(traffic), "sections": stream_sections(traffic)}
+    return page_report("streams", {**values, **shown})
+
+
+def taken(values: dict[str, Any], of: Any) -> dict[str, Any]:
+    """The values that are fields of a class, out of all."""
+    return {name: values.pop(name) for name in [*values] if name in {one.name for one in fields(of)}}
+
+
+def page_report(kind: str, values: dict[str, Any]) -> Report:
+    """A report of one part."""
+    values = {"ok": True, **values}
+    whole = {name: values[name] for name in ("title", "verdict", "ok", "facts")}
+    whole["reproduce"] = values.get("reproduce", ())
+    part = Part(**{"name": values["title"], "kind": kind, **taken(values, Part)})
+    return Report(**whole, parts=[part])
 
 
 FLOWS = FlowCounters(
@@ -141,35 +170,73 @@ RESET = Outcomes(
 )
 
 
-def flow_report(**changes: Any) -> FlowReport:
+def flow_report(**changes: Any) -> Report:
     one = SideRates(500.0, 400_000.0, 128_000_000.0)
     values: dict[str, Any] = {
         "title": "http.py",
         "verdict": "all flows were answered",
-        "ok": True,
         "facts": {"When": "now", "Server": "local"},
         "counters": FLOWS,
         "rates": [FlowRates(0.25 * (1 + i), 500.0, 500.0, 0.0, one, one, 50, 40) for i in range(40)],
         "duration_s": 10.0,
         "reproduce": ["allosaur run http.py"],
+        **changes,
     }
-    return FlowReport(**{**values, **changes})
+    traffic = FlowTraffic(**taken(values, FlowTraffic))
+    shown = {"headlines": flow_headlines(traffic), "sections": flow_sections(traffic)}
+    return page_report("flows", {**values, **shown, "hints": flow_hints(traffic)})
 
 
-def page_of(tmp_path: Path, what: Report | FlowReport) -> Page:
+def of_several(failed: bool = False) -> Report:
+    """A report of three loads: streams, flows, and a kind that nothing in the report knows."""
+    lost = [Direction(0, 1000, 990, {1: 990}, 10)]
+    streams = report(ok=not failed, reasons=["10 packets were lost"] * failed, hints=["look there"] * failed)
+    if failed:
+        streams = report(ok=False, directions=lost, reasons=["10 packets were lost"], hints=["look there"])
+    clients = Part(
+        name="dhcp",
+        kind="emulated clients",
+        ok=True,
+        verdict="all 100 clients are ready",
+        headlines=[Headline("Clients ready", "100", "all of them")],
+        sections=[
+            Section(
+                "Clients over time",
+                [
+                    Chart(
+                        "Clients", "at a time", [Series("ready", [(0.0, 0.0), (20.0, 100.0)])], is_whole=True
+                    )
+                ],
+            ),
+            Section(
+                "Counters", tables=[Table("Counters", [text("name"), number("count")], [["offers", "7"]])]
+            ),
+        ],
+        notes=["Warning: slow"],
+    )
+    parts = [*streams.parts, *flow_report().parts, clients]
+    said = "imix.py failed" if failed else "all loads did what they should"
+    return Report(
+        "imix.py, http.py and dhcp",
+        said,
+        not failed,
+        {"When": "now", "Server": "local"},
+        parts,
+        reproduce=["allosaur run"],
+    )
+
+
+def page_of(tmp_path: Path, what: Report) -> Page:
     path = tmp_path / "report.html"
-    if isinstance(what, Report):
-        write_report(path, what)
-    else:
-        write_flow_report(path, what)
+    write_report(path, what)
     return Page(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(params=["streams", "flows", "failed streams", "failed flows"])
+@pytest.fixture(params=["streams", "flows", "failed streams", "failed flows", "several", "several failed"])
 def page(request: pytest.FixtureRequest, tmp_path: Path) -> Page:
     lost = [Direction(0, 1000, 990, {1: 990}, 10)]
     errors = {"client": {"tcps_rexmttimeo": 676}}
-    made: Mapping[str, Report | FlowReport] = {
+    made: Mapping[str, Report] = {
         "streams": report(),
         "flows": flow_report(latency={0: {"received": 9, **vars(LATENCY)}}),
         "failed streams": report(ok=False, directions=lost, hints=["look there"], reasons=["one", "two"]),
@@ -179,6 +246,8 @@ def page(request: pytest.FixtureRequest, tmp_path: Path) -> Page:
             meanings={"tcps_rexmttimeo": "retransmission timeouts"},
             hints={"tcps_rexmttimeo": "lower -m"},
         ),
+        "several": of_several(),
+        "several failed": of_several(failed=True),
     }
     return page_of(tmp_path, made[request.param])
 
@@ -208,7 +277,8 @@ def test_nothing_is_loaded_and_no_script_runs(page: Page) -> None:
 
 
 def test_a_page_is_small(page: Page) -> None:
-    assert len(page.source) < 100_000
+    loads = len(page.root.all("section", class_="part")) or 1
+    assert len(page.source) < 50_000 * (1 + loads)
 
 
 def test_a_page_of_many_ports_streams_and_hours_is_small(tmp_path: Path) -> None:
@@ -227,7 +297,7 @@ def test_a_page_of_many_ports_streams_and_hours_is_small(tmp_path: Path) -> None
     )
     page = page_of(tmp_path, big)
     assert len(page.source) < 400_000
-    assert len(page.root.all("figure")) == 17
+    assert len(page.root.all("figure")) == 18, "16 ports, the percentiles, and the frame sizes"
     assert "100 of 2,000 rows" in page.source
     assert "stream 1999" in page.source, "the stream that lost most is shown"
 
@@ -252,11 +322,13 @@ def test_no_section_and_no_table_is_empty(page: Page) -> None:
 
 def test_without_anything_but_counters_there_are_no_empty_parts(tmp_path: Path) -> None:
     one = {0: PortCounters(tx_packets=7, tx_bytes=448)}
-    page = page_of(tmp_path, Report("a", "b", True, {}, one, {}))
+    none: dict[str, Any] = dict.fromkeys(("checks", "reproduce", "directions", "streams"), ())
+    none |= {"title": "a", "facts": {}, "rates": {}, "profile": "", "duration_s": None}
+    page = page_of(tmp_path, report(**none, counters=one))
     assert headings(page) == ["a", "Totals"]
     test_no_section_and_no_table_is_empty(page)
     assert headlines(page)["Packets received"] == "not counted no port receives them"
-    nothing = page_of(tmp_path, FlowReport("a", "b", True, {}, FlowCounters(), []))
+    nothing = page_of(tmp_path, flow_report(title="a", counters=FlowCounters(), rates=[], reproduce=()))
     assert headings(nothing) == ["a", "Totals of flows"]
 
 
@@ -279,6 +351,61 @@ def style(page: Page) -> dict[str, str]:
     return {name.strip(): rule for name, rule in re.findall(r"([^{}]+)\{([^{}]*)\}", text)}
 
 
+# Several loads on one page.
+
+
+def test_of_several_loads_each_has_its_part_and_the_first_lines_name_those_that_failed(
+    tmp_path: Path,
+) -> None:
+    page = page_of(tmp_path, of_several(failed=True))
+    assert [one.text() for one in page.root.all("h2")][:3] == [
+        *("imix.py streams", "http.py flows", "dhcp emulated clients"),
+    ]
+    first, *of_parts = page.root.all("section", class_="verdict")
+    assert [one.all("p", class_="word")[0].text() for one in (first, *of_parts)] == [
+        *("Failed.", "Failed.", "Passed.", "Passed."),
+    ]
+    assert "Imix.py failed." in first.text()
+    assert "look there" in of_parts[0].text().lower()
+    assert headlines(page) == {
+        "imix.py (streams)": "Failed All that was offered was sent, and all of it was received.",
+        "http.py (flows)": "Passed All flows were answered.",
+        "dhcp (emulated clients)": "Passed All 100 clients are ready.",
+    }
+    parts = page.root.all("section", class_="part")
+    assert [len(part.all("dl", class_="headlines")) for part in parts] == [1, 1, 1]
+    assert "Packets lost" in parts[0].text()
+    assert [part.all("h3")[0].text() for part in parts] == [
+        "Over time",
+        "Flows over time",
+        "Clients over time",
+    ]
+    assert "offers" in parts[2].text()
+    assert "Warning: slow" in parts[2].text()
+    assert not page_of(tmp_path, report()).root.all("section", class_="part")
+
+
+def test_reasons_of_several_loads_name_their_load(tmp_path: Path) -> None:
+    made = of_several(failed=True)
+    flows = replace(made.parts[1], ok=False, reasons=["3 flows were reset by the peer"])
+    page = page_of(tmp_path, replace(made, parts=[made.parts[0], flows, made.parts[2]]))
+    assert [one.text() for one in page.root.all(class_="verdict")[0].all("li")] == [
+        *("Imix.py: 10 packets were lost.", "Http.py: 3 flows were reset by the peer."),
+    ]
+
+
+def test_charts_of_several_loads_have_one_time_axis(tmp_path: Path) -> None:
+    page = page_of(tmp_path, of_several())
+    over_time = [one for one in page.root.all("figure") if not one.attributes["id"].endswith(UNTIMED)]  # type: ignore[union-attr]
+    assert len(over_time) == 7
+    for figure in over_time:
+        ticks = [one.text() for one in figure.all("text", class_="tick") if one.text().endswith(" s")]
+        assert ticks == ["0 s", "5 s", "10 s", "15 s", "20 s"], "the last load ended after 20 s"
+
+
+UNTIMED = ("latency-streams", "packets-by-frame-size")
+
+
 # Readers who do not see, or see no colours.
 
 
@@ -297,7 +424,11 @@ def test_every_chart_says_what_it_shows(page: Page) -> None:
 
 def test_lines_differ_by_more_than_colour(page: Page) -> None:
     for figure in page.root.all("figure"):
-        drawn = figure.all("svg", preserveaspectratio="none")[0].all("path", class_="line")
+        drawn = [
+            one
+            for one in figure.all("svg", preserveaspectratio="none")[0].all("path")
+            if "area" not in (one.attributes["class"] or "")
+        ]
         dashes = {(one.attributes["class"] or "").split()[-1] for one in drawn}
         assert len(dashes) == len(drawn) <= 4
         legend = figure.all("p", class_="legend")
@@ -467,7 +598,7 @@ def test_the_command_and_the_profile_are_there(tmp_path: Path) -> None:
 
 def test_no_word_of_a_user_becomes_part_of_the_page(tmp_path: Path) -> None:
     streams = [StreamCounters(0, [HOSTILE], 5, 1000, rx_packets=9, lost_packets=1, latency=LATENCY)]
-    made: Sequence[Report | FlowReport] = [
+    made: Sequence[Report] = [
         report(
             **dict.fromkeys(("title", "verdict", "profile"), HOSTILE),
             facts={HOSTILE: HOSTILE, "When": HOSTILE},

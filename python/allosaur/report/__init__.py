@@ -6,12 +6,26 @@ Nothing here talks to a server: a sampler is given the function that reads the c
 from allosaur.report._counters import PortCounters, SizeClasses, difference, total
 from allosaur.report._flow_counters import SIDES, FlowCounters, SideCounters
 from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
-from allosaur.report._flow_report import FlowReport, flow_headlines, flow_sections, write_flow_report
 from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
-from allosaur.report._html import Report, write_report
-from allosaur.report._limit_report import Limit, LimitCase, LimitReport, LimitTrial, write_limit_report
-from allosaur.report._page import Check, Headline, Section
+from allosaur.report._flow_view import FlowTraffic, flow_headlines, flow_hints, flow_sections
+from allosaur.report._limit_view import Limit, LimitCase, LimitTrial, limit_sections
+from allosaur.report._model import (
+    Chart,
+    Check,
+    Column,
+    Headline,
+    Part,
+    Report,
+    Section,
+    Series,
+    Table,
+    number,
+    text,
+)
+from allosaur.report._page import write_report
 from allosaur.report._sampling import PortRates, Sampler
+from allosaur.report._scale import Axis, linear_axis, named_axis
+from allosaur.report._stream_view import StreamTraffic, stream_headlines, stream_sections
 from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
 
 __all__ = [
@@ -19,36 +33,48 @@ __all__ = [
     "HTTP_CLASSES",
     "SIDES",
     "TIMES",
+    "Axis",
+    "Chart",
     "Check",
+    "Column",
     "Direction",
     "FlowCounters",
     "FlowRates",
-    "FlowReport",
     "FlowSampler",
+    "FlowTraffic",
     "Headline",
     "Limit",
     "LimitCase",
-    "LimitReport",
     "LimitTrial",
     "Outcomes",
+    "Part",
     "PortCounters",
     "PortRates",
     "Report",
     "Sampler",
     "Section",
+    "Series",
     "SideCounters",
     "SideOutcomes",
     "SideRates",
     "SizeClasses",
     "StreamCounters",
     "StreamLatency",
+    "StreamTraffic",
+    "Table",
     "difference",
     "flow_headlines",
+    "flow_hints",
     "flow_sections",
+    "limit_sections",
+    "linear_axis",
     "lost_total",
+    "named_axis",
+    "number",
+    "stream_headlines",
+    "stream_sections",
+    "text",
     "total",
     "was_timed",
-    "write_flow_report",
-    "write_limit_report",
     "write_report",
 ]

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from allosaur.report import _scale
-from allosaur.report._chart import COLOURS, Chart, Line, charts_html
+from allosaur.report._model import Chart, Headline, Section, Series, Table, number, text
 from allosaur.report._numbers import count, microseconds
-from allosaur.report._page import Headline, Section
 from allosaur.report._streams import StreamLatency
-from allosaur.report._table import number, table, text
 
 LINES_MAX = 8
 """Curves in one chart, of those with the longest times. The table has them all."""
@@ -70,40 +68,32 @@ def latency_section(title: str, name: str, rows: Sequence[LatencyRow]) -> Sectio
     if len(shown) < len(rows):
         note += f" {len(shown)} of {len(rows):,} rows: those with the longest times."
     chart = _chart(name, slowest[:LINES_MAX], len(rows))
-    return Section(title, [charts_html([chart]), table("Times from port to port", columns, cells)], note=note)
+    return Section(title, [chart], [Table("Times from port to port", columns, cells)], note)
 
 
 def _chart(name: str, rows: Sequence[LatencyRow], of: int) -> Chart:
     # Without percentiles three points are no curve.
     told = [one for one in rows if one.latency.p50_us is not None]
     lines = [
-        Line(
+        Series(
             one.name,
             [
                 (place + 0.5, value)
                 for place, field in enumerate(_CURVE.values())
                 if (value := getattr(one.latency, field)) is not None
             ],
-            index % COLOURS,
-            (index + index // COLOURS) % COLOURS,
         )
-        for index, one in enumerate(told)
+        for one in told
     ]
     values = [value for line in lines for _, value in _scale.known(line.points)]
     least, most = min(values, default=0.0), max(values, default=0.0)
     is_wide = least > 0 and most / least > _LINEAR_UP_TO
-    names = list(_CURVE)
     return Chart(
-        f"latency-{name}",
-        "Percentiles of latency",
-        "logarithmic" if is_wide else "",
+        *("Percentiles of latency", "logarithmic" if is_wide else "", lines, "points"),
         _sentence(told, of),
-        lines,
-        _scale.named_axis(names),
+        _scale.named_axis(list(_CURVE)),
         _scale.log_axis(least, most) if is_wide else _scale.linear_axis(most, say=microseconds),
-        say_x=lambda x: names[min(int(x), len(names) - 1)],
-        say_y=microseconds,
-        has_dots=True,
+        f"latency-{name}",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from allosaur.report._chart import Chart, Line, over_time
+from allosaur.report._model import Chart, Series
 from allosaur.report._numbers import count, share, short
 from allosaur.report._sampling import PortRates
 from allosaur.report._scale import Point
@@ -77,10 +77,10 @@ def _rate_chart(one: Direction, rates: Mapping[int, Sequence[PortRates]], durati
     sent = [(point.time_s, point.tx_pps) for point in whole(rates.get(one.port, ()), duration_s)]
     received = _summed([whole(rates[port], duration_s) for port in receivers])
     title = f"From port {one.port}"
-    lines = [Line("sent", _as_points(sent), 0, 0, is_filled=True)]
+    series = [Series("sent", [*sent], is_filled=True)]
     if receivers:
         title += f" to port {' and '.join(map(str, receivers))}"
-        lines.append(Line("received", received, 1, 1))
+        series.append(Series("received", received))
     # As the headline has it: of points that are whole intervals, the average is another one.
     end_s = duration_s if duration_s is not None else last_s(rates)
     average = one.sent_packets / end_s if end_s else 0.0
@@ -92,25 +92,33 @@ def _rate_chart(one: Direction, rates: Mapping[int, Sequence[PortRates]], durati
             if lost
             else "; nothing was lost"
         )
-    return over_time(f"rate-{one.port}", title, "packets per second", f"{sentence}.", lines, duration_s)
+    return Chart(
+        *(title, "packets per second", series),
+        sentence=f"{sentence}.",
+        name=f"rate-{one.port}",
+        end_s=duration_s or 0.0,
+    )
 
 
 def _lost_chart(
     directions: Sequence[Direction], rates: Mapping[int, Sequence[PortRates]], duration_s: float | None
 ) -> Chart | None:
     """Return when packets were lost, of the directions whose loss the counters of ports show rightly."""
-    lines: list[Line] = []
-    for one in directions:
-        points = _lost_points(one, rates)
-        if points:
-            place = len(lines)
-            lines.append(Line(f"from port {one.port}", points, place, place))
-    if not lines:
+    series = [
+        Series(f"from port {one.port}", points) for one in directions if (points := _lost_points(one, rates))
+    ]
+    if not series:
         return None
     lost = sum(one.lost_packets or 0 for one in directions)
     sent = sum(one.sent_packets for one in directions if one.lost_packets is not None)
     sentence = f"{count(lost)} packets were lost in all, {share(lost, sent)} of those sent."
-    return over_time("lost", "Lost so far", "packets", sentence, lines, duration_s, is_whole=True)
+    return Chart(
+        *("Lost so far", "packets", series),
+        sentence=sentence,
+        name="lost",
+        end_s=duration_s or 0.0,
+        is_whole=True,
+    )
 
 
 def _lost_points(one: Direction, rates: Mapping[int, Sequence[PortRates]]) -> list[Point]:
@@ -153,7 +161,3 @@ def _summed(series: Sequence[Sequence[PortRates]]) -> list[Point]:
     return [
         (points[0].time_s, sum(point.rx_pps for point in points)) for points in zip(*series, strict=False)
     ]
-
-
-def _as_points(values: Sequence[tuple[float, float]]) -> list[Point]:
-    return [*values]

@@ -4,145 +4,157 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from allosaur.report import _table
-
-WHEN = "When"
-"""The fact that stands at the top of the page."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that had to hold, and whether it did."""
-
-    what: str
-    ok: bool
-    found: str
-
-
-@dataclass(frozen=True)
-class Headline:
-    """One of the numbers that stand at the top of the page."""
-
-    label: str
-    value: str
-    note: str = ""
-    is_bad: bool = False
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: charts and tables below a title, with a sentence before and a note after them."""
-
-    title: str
-    parts: Sequence[str] = ()
-    """HTML, as `_chart.charts_html` and `_table.table` make it. A section without any is not shown."""
-    sentence: str = ""
-    note: str = ""
-    is_folded: bool = False
-    """Whether the reader has to open it."""
-
-    def html(self) -> str:
-        """Return the section as it stands in the page."""
-        parts = [part for part in self.parts if part]
-        if not parts:
-            return ""
-        title = escape(self.title)
-        before = f"<p>{escape(self.sentence)}</p>" if self.sentence else ""
-        after = f'<p class="note">{escape(self.note)}</p>' if self.note else ""
-        inside = before + "\n".join(parts) + after
-        if self.is_folded:
-            return f"<section><details><summary><h2>{title}</h2></summary>{inside}</details></section>"
-        return f"<section><h2>{title}</h2>{inside}</section>"
-
-
-@dataclass(frozen=True)
-class Page:
-    """All that a page says."""
-
-    title: str
-    verdict: str
-    ok: bool
-    facts: Mapping[str, str]
-    """What was run and where: shown as a list of names and values."""
-    sections: Sequence[Section]
-    headlines: Sequence[Headline] = ()
-    reasons: Sequence[str] = ()
-    """Why it failed: each a line below the verdict, when there are several."""
-    hints: Sequence[str] = ()
-    """What to look at next."""
-    checks: Sequence[Check] = ()
-    reproduce: Sequence[str] = ()
-    """Commands, one a line."""
-    profile: str = ""
-    """The profile's source."""
-    notes: Sequence[str] = ()
-
-
-def write_page(path: Path, page: Page) -> None:
-    """Write a page to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
-    path.write_text(page_html(page), encoding="utf-8")
-
-
-def page_html(page: Page) -> str:
-    """Return the whole page."""
-    logo = _resource("logo.svg")
-    body = [
-        _verdict(page),
-        _headlines(page.headlines),
-        _facts(page.facts),
-        *(section.html() for section in _in_order(page)),
-        _again(page.reproduce, page.notes),
-        _source(page.profile),
-    ]
-    return Template(_resource("report.html")).substitute(
-        title=escape(page.title),
-        word="Passed" if page.ok else "Failed",
-        style=_small(_resource("report.css")),
-        logo=logo,
-        icon=base64.b64encode(logo.replace("currentColor", "#0a7a5a").encode()).decode(),
-        when=escape(page.facts.get(WHEN, "")),
-        body="\n".join(part for part in body if part),
-        version=escape(_version()),
-    )
-
+from allosaur.report._chart import charts_html, end_s
+from allosaur.report._model import WHEN, Chart, Check, Headline, Part, Report, Section, Table, text
+from allosaur.report._table import table_html
 
 _TICK, _CROSS = "M4 12.5l5 5L20 6.5", "M5 5l14 14M19 5L5 19"
 
 
-def _verdict(page: Page) -> str:
-    kind, word, sign = ("ok", "Passed", _TICK) if page.ok else ("failed", "Failed", _CROSS)
-    reasons = page.reasons if len(page.reasons) > 1 else ()
-    listed = "".join(f"<li>{escape(_sentence(one))}</li>" for one in reasons)
-    said = f"<ul>{listed}</ul>" if listed else f"<p>{escape(_sentence(page.verdict))}</p>"
-    hints = "".join(f"<li>{escape(_sentence(one))}</li>" for one in page.hints)
-    look = f'<div class="look"><p>What to look at:</p><ul>{hints}</ul></div>' if hints else ""
-    return (
-        f'<section class="verdict {kind}" aria-label="Verdict"><p class="word">'
-        f'<svg width="20" height="20" viewBox="0 0 24 24" aria-hidden="true"><path d="{sign}" fill="none" '
-        f'stroke="currentColor" stroke-width="3.2" stroke-linecap="round" stroke-linejoin="round"/></svg>'
-        f"{word}.</p><div>{said}{look}</div></section>"
+def write_report(path: Path, report: Report) -> None:
+    """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
+    path.write_text(report_html(report), encoding="utf-8")
+
+
+def report_html(report: Report) -> str:
+    """Return the whole page."""
+    logo = _resource("logo.svg")
+    return Template(_resource("report.html")).substitute(
+        title=escape(report.title),
+        word="Passed" if report.ok else "Failed",
+        style=_small(_resource("report.css")),
+        logo=logo,
+        icon=base64.b64encode(logo.replace("currentColor", "#0a7a5a").encode()).decode(),
+        when=escape(report.facts.get(WHEN, "")),
+        body="\n".join(one for one in _body(report) if one),
+        version=escape(_version()),
     )
 
 
-def _headlines(headlines: Sequence[Headline]) -> str:
+def _body(report: Report) -> Iterator[str]:
+    parts = _laid_out(report.parts)
+    if len(parts) == 1:
+        # The only part is the page: its verdict and headlines are those of the whole.
+        (part,) = parts
+        yield _verdict(report.ok, report.verdict, part.reasons, part.hints)
+        yield _headlines(part.headlines)
+        yield _facts(report.facts)
+        yield from _sections(part.sections, [*part.checks, *report.checks])
+        yield _notes([*part.notes, *report.notes])
+        yield _again(report.reproduce)
+        yield _profile(part)
+        return
+    reasons = [f"{part.name}: {reason}" for part in parts for reason in part.reasons]
+    yield _verdict(report.ok, report.verdict, reasons, ())
+    yield _overview(parts)
+    yield _facts(report.facts)
+    failed = not all(one.ok for one in report.checks)
+    checks = _checks(report.checks)
+    yield checks if failed else ""
+    yield from map(_part, parts)
+    yield "" if failed else checks
+    yield _notes(report.notes)
+    yield _again(report.reproduce)
+
+
+def _laid_out(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with one time axis for all charts, and a name of its own for each of them."""
+    shown = [chart for part in parts for section in part.sections for chart in section.charts]
+    last_s, taken = end_s(shown), set[str]()
+
+    def placed(chart: Chart, before: str) -> Chart:
+        name = before + (chart.name or _slug(chart.title))
+        while name in taken:
+            name += "-"
+        taken.add(name)
+        return replace(chart, name=name, end_s=last_s)
+
+    return [
+        replace(
+            part,
+            sections=[
+                replace(
+                    section,
+                    charts=[
+                        placed(chart, f"{_slug(part.name)}-" if len(parts) > 1 else "")
+                        for chart in section.charts
+                        if not chart.is_empty
+                    ],
+                )
+                for section in part.sections
+            ],
+        )
+        for part in parts
+    ]
+
+
+def _part(part: Part) -> str:
+    """Return one of several parts: below its own title what is the whole page of a single one."""
+    inside = [
+        _verdict(part.ok, part.verdict, part.reasons, part.hints, f"Verdict of {part.name}"),
+        _headlines(part.headlines, f"Headline numbers of {part.name}"),
+        *_sections(part.sections, part.checks, "h3"),
+        _notes(part.notes),
+        _profile(part, "h3"),
+    ]
+    title = f'<h2>{escape(part.name)} <span class="unit">{escape(part.kind)}</span></h2>'
+    return f'<section class="part">{title}{"".join(one for one in inside if one)}</section>'
+
+
+def _verdict(
+    ok: bool, said: str, reasons: Sequence[str], hints: Sequence[str], label: str = "Verdict"
+) -> str:
+    kind, word, sign = ("ok", "Passed", _TICK) if ok else ("failed", "Failed", _CROSS)
+    listed = _items(reasons) if len(reasons) > 1 else ""
+    inside = f"<ul>{listed}</ul>" if listed else f"<p>{escape(_sentence(said))}</p>"
+    look = f'<div class="look"><p>What to look at:</p><ul>{_items(hints)}</ul></div>' if hints else ""
+    return (
+        f'<section class="verdict {kind}" aria-label="{escape(label)}"><p class="word">'
+        f'<svg width="20" height="20" viewBox="0 0 24 24" aria-hidden="true"><path d="{sign}" fill="none" '
+        f'stroke="currentColor" stroke-width="3.2" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+        f"{word}.</p><div>{inside}{look}</div></section>"
+    )
+
+
+def _items(sentences: Sequence[str]) -> str:
+    return "".join(f"<li>{escape(_sentence(one))}</li>" for one in sentences)
+
+
+def _headlines(headlines: Sequence[Headline], label: str = "Headline numbers") -> str:
     if not headlines:
         return ""
     cells = "".join(
         f'<div class="{"bad" if one.is_bad else "plain"}"><dt>{escape(one.label)}</dt>'
-        f"<dd><b>{escape(one.value)}</b><span>{escape(one.note)}</span></dd></div>"
+        f"<dd><b>{escape(one.value)}</b><span>{escape(one.detail)}</span></dd></div>"
         for one in headlines
     )
     # As many columns as leave the fewest places empty.
     columns = min(range(5, 2, -1), key=lambda columns: -len(headlines) % columns)
     by = min(columns, len(headlines))
-    return f'<section aria-label="Headline numbers"><dl class="headlines by{by}">{cells}</dl></section>'
+    return f'<section aria-label="{escape(label)}"><dl class="headlines by{by}">{cells}</dl></section>'
+
+
+def _overview(parts: Sequence[Part]) -> str:
+    """Return the parts in a row each: what came of them, and their first numbers."""
+    return _headlines(
+        [
+            Headline(
+                f"{part.name} ({part.kind})",
+                "Passed" if part.ok else "Failed",
+                _sentence(part.verdict),
+                not part.ok,
+            )
+            for part in parts
+        ],
+        "Loads",
+    )
 
 
 def _facts(facts: Mapping[str, str]) -> str:
@@ -155,43 +167,59 @@ def _facts(facts: Mapping[str, str]) -> str:
     return f'<section aria-label="What was run"><dl class="facts">{cells}</dl></section>' if cells else ""
 
 
-def _in_order(page: Page) -> list[Section]:
+def _sections(sections: Sequence[Section], checks: Sequence[Check], heading: str = "h2") -> Iterator[str]:
     """Return the sections: checks that failed before all others, and checks that all hold after them."""
-    checks = _checks(page.checks)
-    if all(one.ok for one in page.checks):
-        return [*page.sections, checks]
-    return [checks, *page.sections]
+    place = len(sections) if all(one.ok for one in checks) else 0
+    shown = [_section(one, heading) for one in sections]
+    shown.insert(place, _checks(checks, heading))
+    yield from shown
 
 
-def _checks(checks: Sequence[Check]) -> Section:
+def _section(section: Section, heading: str = "h2") -> str:
+    inside = charts_html(section.charts) + "\n".join(map(table_html, section.tables))
+    if not inside:
+        return ""
+    title = f"<{heading}>{escape(section.title)}</{heading}>"
+    inside += f'<p class="note">{escape(section.note)}</p>' if section.note else ""
+    if section.is_folded:
+        inside, title = f"<details><summary>{title}</summary>{inside}</details>", ""
+    return f"<section>{title}{inside}</section>"
+
+
+def _checks(checks: Sequence[Check], heading: str = "h2") -> str:
     """Return the checks: those that failed in the open, those that hold folded behind their number."""
+    if not checks:
+        return ""
     failed = [("failed", one.what, one.found) for one in checks if not one.ok]
     held = [("ok", one.what, one.found) for one in checks if one.ok]
-    columns = [_table.text("result"), _table.text("what must hold"), _table.text("what was found")]
-    parts = [_table.table("Checks that failed", columns, failed)]
+    columns = [text("result"), text("what must hold"), text("what was found")]
+    inside = table_html(Table("Checks that failed", columns, failed))
     if held:
-        rest = f"{'All' if not failed else 'The other'} {len(held):,} checks passed"
+        rest = f"{'The other' if failed else 'All'} {len(held):,} checks passed"
         if len(held) == 1:
-            rest = "One check passed" if not failed else "The other check passed"
-        table = _table.table("Checks that passed", columns, held)
-        parts.append(f"<details><summary>{rest}</summary>{table}</details>")
-    return Section("Checks", parts)
+            rest = "The other check passed" if failed else "One check passed"
+        table = table_html(Table("Checks that passed", columns, held))
+        inside += f"<details><summary>{rest}</summary>{table}</details>"
+    return f"<section><{heading}>Checks</{heading}>{inside}</section>"
 
 
-def _again(commands: Sequence[str], notes: Sequence[str]) -> str:
-    said = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+def _notes(notes: Sequence[str]) -> str:
+    return "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+
+
+def _again(commands: Sequence[str]) -> str:
     if not commands:
-        return said
+        return ""
     listed = escape("\n".join(commands))
-    return f'{said}<section><h2>How to run it again</h2><pre tabindex="0">{listed}</pre></section>'
+    return f'<section><h2>How to run it again</h2><pre tabindex="0">{listed}</pre></section>'
 
 
-def _source(profile: str) -> str:
-    if not profile:
+def _profile(part: Part, heading: str = "h2") -> str:
+    if not part.profile:
         return ""
     return (
-        '<section class="screen"><details><summary><h2>The profile</h2></summary>'
-        f'<pre tabindex="0">{escape(profile)}</pre></details></section>'
+        f'<section class="screen"><details><summary><{heading}>The profile</{heading}></summary>'
+        f'<pre tabindex="0">{escape(part.profile)}</pre></details></section>'
     )
 
 
@@ -217,3 +245,8 @@ def _version() -> str:
     import allosaur
 
     return allosaur.__version__
+
+
+def _slug(words: str) -> str:
+    """Return the words as an identifier: letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "chart"

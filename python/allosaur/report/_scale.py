@@ -31,6 +31,8 @@ class Axis:
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
+    say: Callable[[float], str] = short
+    """A value on the axis in words."""
     is_log: bool = False
 
     def place(self, value: float) -> float:
@@ -61,7 +63,7 @@ def linear_axis(
         step = max(step, 1.0) if step != 2.5 else 5.0
     steps = math.ceil(highest / step)
     ticks = tuple((index * step, say(index * step)) for index in range(steps + 1))
-    return Axis(0.0, steps * step, ticks)
+    return Axis(0.0, steps * step, ticks, say)
 
 
 def log_axis(lowest: float, highest: float) -> Axis:
@@ -72,9 +74,8 @@ def log_axis(lowest: float, highest: float) -> Axis:
     last = max(last, first + 1)
     every = math.ceil((last - first) / 6)
     powers = range(first, last + 1, every)
-    return Axis(
-        10.0**first, 10.0**last, tuple((10.0**power, microseconds(10.0**power)) for power in powers), True
-    )
+    ticks = tuple((10.0**power, microseconds(10.0**power)) for power in powers)
+    return Axis(10.0**first, 10.0**last, ticks, microseconds, is_log=True)
 
 
 def time_axis(end_s: float, wanted: int = 6) -> Axis:
@@ -97,17 +98,23 @@ def time_axis(end_s: float, wanted: int = 6) -> Axis:
     )
     steps = math.floor(end_s / step * (1 + 1e-9))
     ticks = tuple((index * step, f"{index * step / unit_s:g} {unit}") for index in range(steps + 1))
-    return Axis(0.0, end_s, ticks)
+    return Axis(0.0, end_s, ticks, lambda x: f"{x:.2f} s")
 
 
 def named_axis(names: Sequence[str]) -> Axis:
     """Return an axis of names, the first in the middle of the first part: `n` is at `n + 0.5`."""
-    return Axis(0.0, max(len(names), 1), tuple((index + 0.5, name) for index, name in enumerate(names)))
+    ticks = tuple((index + 0.5, name) for index, name in enumerate(names))
+    return Axis(0.0, max(len(names), 1), ticks, lambda x: names[min(int(x), len(names) - 1)])
 
 
 def highest(lines: Iterable[Sequence[Point]]) -> float:
     """Return the highest value of all lines; 0 without any."""
     return max((value for line in lines for _, value in known(line)), default=0.0)
+
+
+def last(points: Sequence[Point]) -> float:
+    """Return where the last point is; 0 without any."""
+    return max((x for x, _ in points if math.isfinite(x)), default=0.0)
 
 
 def known(points: Iterable[Point]) -> Iterator[tuple[float, float]]:

@@ -13,7 +13,8 @@ from allosaur.cli.flows import _hints, _run
 from allosaur.cli.flows._access import load_file
 from allosaur.cli.flows._drive import FlowPlan, FlowResult, drive
 from allosaur.cli.flows._progress import progress
-from allosaur.report import Check, FlowReport, Headline, Section, flow_headlines, flow_sections
+from allosaur.cli.flows._verdict import judge
+from allosaur.report import Check, FlowTraffic, Part, flow_headlines, flow_hints, flow_sections
 from allosaur.server import LocalServer
 
 RATE_CPS = 500
@@ -49,24 +50,28 @@ def check(outcome: FlowResult) -> list[Check]:
     ]
 
 
-def sections(outcome: FlowResult) -> list[Section]:
+def part(outcome: FlowResult) -> Part:
     """Return the part of the report that shows them."""
-    return flow_sections(_report(outcome))
-
-
-def headlines(outcome: FlowResult) -> list[Headline]:
-    """Return their headline numbers."""
-    return flow_headlines(_report(outcome))
-
-
-def _report(outcome: FlowResult) -> FlowReport:
-    counters = outcome.counters
+    counters, verdict, checks = outcome.counters, judge(outcome), check(outcome)
     names = _hints.names(counters)
-    return FlowReport(
-        *("", "", True, {}, counters, outcome.rates),
+    traffic = FlowTraffic(
+        counters,
+        outcome.rates,
         hints={name: _hints.hint(name) for name in names},
         meanings={name: _hints.meaning(name) for name in names},
         duration_s=outcome.elapsed_s,
+    )
+    return Part(
+        name="connections",
+        kind="flows",
+        ok=verdict.ok and all(one.ok for one in checks),
+        verdict=verdict.summary,
+        headlines=flow_headlines(traffic),
+        sections=flow_sections(traffic),
+        checks=checks,
+        reasons=verdict.reasons,
+        hints=flow_hints(traffic),
+        profile=PROFILE.read_text(encoding="utf-8"),
     )
 
 

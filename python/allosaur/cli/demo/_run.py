@@ -31,7 +31,15 @@ from allosaur.cli.streams import _groups, _summary
 from allosaur.cli.streams._drive import Outcome, Plan, drive
 from allosaur.cli.streams._progress import progress
 from allosaur.cli.streams._verdict import judge
-from allosaur.report import Check, Report, write_report
+from allosaur.report import (
+    Check,
+    Part,
+    Report,
+    StreamTraffic,
+    stream_headlines,
+    stream_sections,
+    write_report,
+)
 
 PORTS = (0, 1)
 DURATION_MIN_S = 2.0
@@ -58,11 +66,12 @@ def run(options: argparse.Namespace) -> int:
     flows = undisturbed(_flows.run, lambda flows: bool(flows.counters.missed_flows))
     if flows.exit_code is not None:
         raise CommandError("the demo was stopped before its end", flows.exit_code)
-    checks = [*_checks.check(outcome, rate_pps), *_flows.check(flows)]
+    of_streams = _checks.check(outcome, rate_pps)
+    checks = [*of_streams, *_flows.check(flows)]
     ok = verdict.ok and judge_flows(flows).ok and all(check.ok for check in checks)
-    report = _report(outcome, flows, checks, rate_pps, ok)
+    report = _report(outcome, flows, of_streams, rate_pps, _verdict(outcome, flows, checks, ok), ok)
     with _report_file.writing(report_path):
-        write_report(report_path, report, _flows.sections(flows), _flows.headlines(flows))
+        write_report(report_path, report)
     if options.json:
         result = {
             **_result.heading("demo"),
@@ -133,13 +142,15 @@ def _send(duration_s: float, rate_pps: float) -> Outcome:
             client.disconnect()
 
 
-def _report(outcome: Outcome, flows: FlowResult, checks: list[Check], rate_pps: float, ok: bool) -> Report:
+def _report(
+    outcome: Outcome, flows: FlowResult, of_streams: list[Check], rate_pps: float, verdict: str, ok: bool
+) -> Report:
     source = Path(_demo_profile.__file__)
     rate, bursts = _format.rate(rate_pps, "pps"), _demo_profile.CHAIN_PACKETS
     seconds = f"{outcome.plan.duration_s:g}"
     return Report(
         title="Allosaur demo",
-        verdict=_verdict(outcome, flows, checks, ok),
+        verdict=verdict,
         ok=ok,
         facts={
             "When": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC"),
@@ -150,21 +161,37 @@ def _report(outcome: Outcome, flows: FlowResult, checks: list[Check], rate_pps: 
             "Machine": f"{_processor()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
             "Python": platform.python_version(),
         },
-        counters=outcome.counters,
-        rates=outcome.rates,
-        directions=judge(outcome).directions,
-        streams=outcome.streams,
-        other_packets=outcome.other_packets,
-        hints=outcome.hints,
-        checks=checks,
+        parts=[_part(outcome, of_streams), _flows.part(flows)],
         reproduce=[
             f"allosaur demo --seconds {seconds} --rate {rate_pps:g}pps",
             f"allosaur run {source} -t rate_pps={rate_pps:g} --local --ports 0,1 -d {seconds}",
             f"allosaur sim {source} -t rate_pps={rate_pps:g} -o demo.pcap --limit 1000",
             f"allosaur run {_flows.PROFILE} --local -m {_flows.RATE_CPS} -d {_flows.DURATION_S:g}",
         ],
-        profile=source.read_text(encoding="utf-8"),
-        duration_s=outcome.elapsed_s,
+    )
+
+
+def _part(outcome: Outcome, checks: list[Check]) -> Part:
+    verdict = judge(outcome)
+    traffic = StreamTraffic(
+        outcome.counters,
+        outcome.rates,
+        verdict.directions,
+        outcome.streams,
+        outcome.other_packets,
+        outcome.elapsed_s,
+    )
+    return Part(
+        name="packets",
+        kind="streams",
+        ok=verdict.ok and all(check.ok for check in checks),
+        verdict=verdict.summary,
+        headlines=stream_headlines(traffic),
+        sections=stream_sections(traffic),
+        checks=checks,
+        reasons=verdict.reasons,
+        hints=outcome.hints,
+        profile=Path(_demo_profile.__file__).read_text(encoding="utf-8"),
     )
 
 

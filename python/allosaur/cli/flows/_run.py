@@ -28,7 +28,18 @@ from allosaur.cli.flows._verdict import (
     judge_by,
     undecided_errors,
 )
-from allosaur.report import SIDES, Check, FlowCounters, FlowReport, write_flow_report
+from allosaur.report import (
+    SIDES,
+    Check,
+    FlowCounters,
+    FlowTraffic,
+    Part,
+    Report,
+    flow_headlines,
+    flow_hints,
+    flow_sections,
+    write_report,
+)
 from allosaur.server import LocalServer
 
 
@@ -70,7 +81,7 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     if report is not None:
         content = _report(options, outcome, verdict, thresholds)
         with _report_file.writing(report):
-            write_flow_report(report, content)
+            write_report(report, content)
     fields = {
         "tunables": tunables,
         "server": _run.server_name(options),
@@ -90,34 +101,41 @@ def _local_server(options: argparse.Namespace, own: OwnServer | None) -> LocalSe
 
 def _report(
     options: argparse.Namespace, outcome: FlowResult, verdict: FlowVerdict, thresholds: Thresholds
-) -> FlowReport:
+) -> Report:
     plan, counters = outcome.plan, outcome.counters
     told = _hints.names(counters)
     path = Path(options.profile)
     asked = f"{plan.multiplier:g} times the profile's flows"
     ran = f"{outcome.elapsed_s:.2f} s, and {outcome.closing_s:.2f} s more until flows were closed"
-    return FlowReport(
-        title=path.name,
-        verdict=f"{verdict.summary}.",
-        ok=verdict.ok,
-        facts=_run.facts(options, asked, plan.duration_s, ran),
-        counters=counters,
-        rates=outcome.rates,
-        groups=outcome.groups,
-        latency=outcome.latency,
+    traffic = FlowTraffic(
+        counters,
+        outcome.rates,
+        outcome.groups,
+        outcome.latency,
         hints={name: _hints.hint(name) for name in told},
         meanings={name: _hints.meaning(name) for name in told},
-        reasons=verdict.reasons,
         expected=("cut_off",) if is_cut_off_asked(outcome) else (),
         duration_s=outcome.elapsed_s,
+    )
+    part = Part(
+        name=path.stem,
+        kind="flows",
+        ok=verdict.ok,
+        verdict=verdict.summary,
+        headlines=flow_headlines(traffic),
+        sections=flow_sections(traffic),
         checks=[
             *checks(outcome, thresholds),
             *(Check(*row) for row in _thresholds.check_rows(verdict.thresholds)),
         ],
-        reproduce=[_again.command(options)],
+        reasons=verdict.reasons,
+        hints=flow_hints(traffic),
         notes=[f"Warning: {text}" for text in outcome.all_warnings],
         profile=_run.source(path),
     )
+    facts = _run.facts(options, asked, plan.duration_s, ran)
+    again = [_again.command(options)]
+    return Report(path.name, f"{verdict.summary}.", verdict.ok, facts, [part], reproduce=again)
 
 
 def checks(outcome: FlowResult, thresholds: Thresholds = _thresholds.NONE) -> list[Check]:

@@ -26,7 +26,7 @@ from allosaur.cli.ndr._result import CaseResult, search_json
 from allosaur.cli.ndr._streams import StreamBench, load_streams
 from allosaur.cli.streams._directions import pair_of
 from allosaur.cli.streams._ports import refuse_options_of_flows
-from allosaur.report import write_limit_report
+from allosaur.report import write_report
 from allosaur.search import Goal, Journal, SearchPlan, Stopped, Trial, find
 from allosaur.server import LocalServer
 
@@ -195,7 +195,7 @@ def _give(options: argparse.Namespace, bench: Bench, results: Sequence[CaseResul
     if files.report is not None:
         content = _report.report(options, results, ok, verdict, problems)
         with _report_file.writing(files.report):
-            write_limit_report(files.report, content)
+            write_report(files.report, content)
     print(rendered if options.json else _text.text(results, ok, verdict))
     if bench.exit_code is not None:
         return bench.exit_code

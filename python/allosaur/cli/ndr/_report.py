@@ -11,7 +11,16 @@ from allosaur.cli import _again, _format, _run
 from allosaur.cli.ndr._names import FRAME_LOSS
 from allosaur.cli.ndr._progress import percent
 from allosaur.cli.ndr._result import CaseResult
-from allosaur.report import Headline, Limit, LimitCase, LimitReport, LimitTrial, StreamLatency
+from allosaur.report import (
+    Headline,
+    Limit,
+    LimitCase,
+    LimitTrial,
+    Part,
+    Report,
+    StreamLatency,
+    limit_sections,
+)
 from allosaur.search import Trial
 
 _COLUMNS = ("loss up to", "passes", "fails", "came through", "bits at layer 1", "of the line")
@@ -20,7 +29,7 @@ _HEADLINES_MAX = 6
 
 def report(
     options: argparse.Namespace, results: Sequence[CaseResult], ok: bool, verdict: str, reasons: Sequence[str]
-) -> LimitReport:
+) -> Report:
     """Return what the report shows."""
     trials = [trial for one in results for trial in one.trials]
     plan = results[0].plan
@@ -30,18 +39,19 @@ def report(
     ran = f"{len(trials)} trials of {_format.seconds(sent_s)} together, in {took}"
     facts = _run.facts(options, asked, plan.trial_s, ran)
     facts["Asked"] = asked
-    return LimitReport(
-        title=f"Limits of {Path(options.profile).name}",
-        verdict=f"{verdict}.",
+    path = Path(options.profile)
+    part = Part(
+        name=path.stem,
+        kind="limits",
         ok=ok,
-        facts=facts,
-        cases=[_case(one) for one in results],
-        columns=_COLUMNS,
+        verdict=verdict,
         headlines=_headlines(results),
+        sections=limit_sections([_case(one) for one in results], _COLUMNS),
         reasons=reasons,
-        reproduce=[_again.command(options)],
-        profile=_run.source(Path(options.profile)),
+        profile=_run.source(path),
     )
+    title, again = f"Limits of {path.name}", [_again.command(options)]
+    return Report(title, f"{verdict}.", ok, facts, [part], reproduce=again)
 
 
 def _headlines(results: Sequence[CaseResult]) -> list[Headline]:

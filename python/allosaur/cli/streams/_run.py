@@ -20,7 +20,15 @@ from allosaur.cli.streams._drive import Outcome, Plan, drive, watched_ports
 from allosaur.cli.streams._ports import refuse_options_of_flows
 from allosaur.cli.streams._progress import progress
 from allosaur.cli.streams._verdict import Verdict, judge, judge_by
-from allosaur.report import Check, Report, write_report
+from allosaur.report import (
+    Check,
+    Part,
+    Report,
+    StreamTraffic,
+    stream_headlines,
+    stream_sections,
+    write_report,
+)
 from allosaur.server import LocalServer
 
 if TYPE_CHECKING:
@@ -94,21 +102,27 @@ def _local_server(options: argparse.Namespace) -> LocalServer:
 def _report(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> Report:
     path, plan = Path(options.profile), outcome.plan
     asked = f"{plan.multiplier} from port {','.join(map(str, plan.ports))}"
-    return Report(
-        title=path.name,
-        verdict=f"{verdict.summary}.",
+    traffic = StreamTraffic(
+        outcome.counters,
+        outcome.rates,
+        verdict.directions,
+        outcome.streams,
+        outcome.other_packets,
+        outcome.elapsed_s,
+    )
+    part = Part(
+        name=path.stem,
+        kind="streams",
         ok=verdict.ok,
-        facts=_run.facts(options, asked, plan.duration_s, f"{outcome.elapsed_s:.2f} s"),
-        counters=outcome.counters,
-        rates=outcome.rates,
-        directions=verdict.directions,
-        streams=outcome.streams,
-        other_packets=outcome.other_packets,
-        hints=outcome.hints,
-        reasons=verdict.reasons,
-        duration_s=outcome.elapsed_s,
+        verdict=verdict.summary,
+        headlines=stream_headlines(traffic),
+        sections=stream_sections(traffic),
         checks=[Check(*row) for row in _thresholds.check_rows(verdict.thresholds)],
-        reproduce=[_again.command(options)],
+        reasons=verdict.reasons,
+        hints=outcome.hints,
         notes=[f"Warning: {text}" for text in outcome.all_warnings],
         profile=_run.source(path),
     )
+    facts = _run.facts(options, asked, plan.duration_s, f"{outcome.elapsed_s:.2f} s")
+    again = [_again.command(options)]
+    return Report(path.name, f"{verdict.summary}.", verdict.ok, facts, [part], reproduce=again)

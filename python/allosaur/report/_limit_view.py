@@ -1,18 +1,15 @@
-"""The HTML report of a search for limits: what passes, what was lost at which load, how the search went."""
+"""What a report shows of a search for limits: what passes, the loss at each load, and each trial."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from allosaur.report import _scale
-from allosaur.report._chart import Chart, Line, charts_html
 from allosaur.report._latency import LatencyRow, latency_section
+from allosaur.report._model import Chart, Section, Series, Table, number, text
 from allosaur.report._numbers import short
-from allosaur.report._page import Check, Headline, Page, Section, write_page
 from allosaur.report._streams import StreamLatency
-from allosaur.report._table import number, table, text
 
 _TRIALS_MAX = 200
 """Rows of the table of trials of one case; the first ones say least."""
@@ -55,59 +52,20 @@ class LimitCase:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class LimitReport:
-    """All that a report of limits shows."""
-
-    title: str
-    verdict: str
-    ok: bool
-    facts: Mapping[str, str]
-    cases: Sequence[LimitCase]
-    columns: Sequence[str] = ()
-    """The titles of a limit's cells."""
-    headlines: Sequence[Headline] = ()
-    checks: Sequence[Check] = ()
-    reasons: Sequence[str] = ()
-    reproduce: Sequence[str] = ()
-    profile: str = ""
-    notes: Sequence[str] = field(default_factory=tuple)
-
-
-def write_limit_report(path: Path, report: LimitReport) -> None:
-    """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
-    sections = [_limits_section(report)]
-    for place, case in enumerate(report.cases):
-        sections += [*_case_sections(f"case-{place}", case)]
-    page = Page(
-        report.title,
-        report.verdict,
-        report.ok,
-        report.facts,
-        sections,
-        report.headlines,
-        report.reasons,
-        (),
-        report.checks,
-        report.reproduce,
-        report.profile,
-        report.notes,
-    )
-    write_page(path, page)
-
-
-def _limits_section(report: LimitReport) -> Section:
-    rows = [(f"{case.name} {limit.goal}", *limit.cells) for case in report.cases for limit in case.limits]
-    columns = [text(""), *map(number, report.columns)]
-    charts = [_over_cases(report.cases)] if len(report.cases) > 1 else []
+def limit_sections(cases: Sequence[LimitCase], columns: Sequence[str]) -> list[Section]:
+    """Return the charts and tables; `columns` are the titles of a limit's cells."""
+    rows = [(f"{case.name} {limit.goal}", *limit.cells) for case in cases for limit in case.limits]
+    table = Table("The limit of each goal", [text(""), *map(number, columns)], rows)
+    charts = [_over_cases(cases)] if len(cases) > 1 else []
     note = "Passes: the highest load whose trials passed. Fails: the lowest load above it that did not."
-    return Section("Limits", [charts_html(charts), table("The limit of each goal", columns, rows)], note=note)
+    of_cases = [_case_sections(f"case-{place}", case) for place, case in enumerate(cases)]
+    return [Section("Limits", charts, [table], note), *(one for some in of_cases for one in some)]
 
 
 def _over_cases(cases: Sequence[LimitCase]) -> Chart:
     goals = list(dict.fromkeys(limit.goal for case in cases for limit in case.limits))
     lines = [
-        Line(
+        Series(
             goal,
             [
                 (place + 0.5, limit.lower)
@@ -115,26 +73,19 @@ def _over_cases(cases: Sequence[LimitCase]) -> Chart:
                 for limit in case.limits
                 if limit.goal == goal
             ],
-            index,
-            index,
         )
-        for index, goal in enumerate(goals)
+        for goal in goals
     ]
     names = [case.name for case in cases]
     best = max(
         ((limit.lower or 0.0, case.name) for case in cases for limit in case.limits), default=(0.0, "")
     )
     return Chart(
-        "limits",
-        "What passes",
-        cases[0].unit,
+        *("What passes", cases[0].unit, lines, "points"),
         f"The highest limit is {short(best[0], cases[0].unit)}, of {best[1]}.",
-        lines,
         _scale.named_axis(names),
-        _scale.linear_axis(_scale.highest(line.points for line in lines)),
-        say_x=lambda x: names[min(int(x), len(names) - 1)],
-        say_y=lambda value: short(value, cases[0].unit),
-        has_dots=True,
+        _load_axis(lines, cases[0].unit),
+        "limits",
     )
 
 
@@ -152,9 +103,9 @@ def _case_sections(name: str, case: LimitCase) -> list[Section]:
         charts.append(_loss_chart(f"{name}-curve", "Frame loss rate", case.loss_curve, case.unit))
     latency = [LatencyRow(label, received, times) for label, received, times in case.latency]
     return [
-        Section(case.name, [charts_html(charts)], note=" ".join(case.notes)),
+        Section(case.name, charts, note=" ".join(case.notes)),
         latency_section(f"Latency of {case.name}", name, latency),
-        Section(f"Trials of {case.name}", [table("Each trial", columns, rows)], is_folded=True),
+        Section(f"Trials of {case.name}", tables=[Table("Each trial", columns, rows)], is_folded=True),
     ]
 
 
@@ -162,27 +113,26 @@ def _search_chart(name: str, case: LimitCase) -> Chart:
     """Return how the loads of trials came to the limits."""
     loads = [(float(place), trial.load) for place, trial in enumerate(case.trials, 1)]
     last = float(max(len(loads), 2))
-    lines = [Line("load of the trial", loads, 0, 0)]
+    lines = [Series("load of the trial", loads)]
     lines += [
-        Line(f"{limit.goal} passes", [(1.0, limit.lower), (last, limit.lower)], index, index)
-        for index, limit in enumerate(case.limits, 1)
+        Series(f"{limit.goal} passes", [(1.0, limit.lower), (last, limit.lower)])
+        for limit in case.limits
         if limit.lower is not None
     ]
     step = max(round(last / 6), 1)
     ticks = tuple((float(place), str(place)) for place in range(1, int(last) + 1, step))
-    say: Callable[[float], str] = lambda value: short(value, case.unit)  # noqa: E731
     return Chart(
-        f"{name}-search",
-        "The search",
-        case.unit,
+        *("The search", case.unit, lines, "points"),
         f"{len(loads)} trials, of {sum(one.duration_s for one in case.trials):.3g} s together.",
-        lines,
-        _scale.Axis(1.0, last, ticks),
-        _scale.linear_axis(_scale.highest(line.points for line in lines)),
-        say_x=lambda x: f"trial {x:.0f}",
-        say_y=say,
-        has_dots=True,
+        _scale.Axis(1.0, last, ticks, lambda x: f"trial {x:.0f}"),
+        _load_axis(lines, case.unit),
+        f"{name}-search",
     )
+
+
+def _load_axis(lines: Sequence[Series], unit: str) -> _scale.Axis:
+    axis = _scale.linear_axis(_scale.highest(one.points for one in lines))
+    return replace(axis, say=lambda value: short(value, unit))
 
 
 def _loss_chart(name: str, title: str, trials: Sequence[LimitTrial], unit: str) -> Chart:
@@ -193,17 +143,12 @@ def _loss_chart(name: str, title: str, trials: Sequence[LimitTrial], unit: str) 
             longest[trial.load] = trial
     points = [(load, longest[load].loss_percent) for load in sorted(longest)]
     most = max((value for _, value in points), default=0.0)
-    axis = _scale.linear_axis(max((load for load, _ in points), default=1.0))
+    loads = Series("lost", points)
     say: Callable[[float], str] = lambda value: f"{value:.3g} %"  # noqa: E731
     return Chart(
-        name,
-        title,
-        "percent",
+        *(title, "percent", [loads], "points"),
         f"The most was {most:.3g} %." if most else "Nothing was lost at any load.",
-        [Line("lost", points, 1, 0)],
-        axis,
+        _load_axis([Series("", [(0.0, load) for load in longest])], unit),
         _scale.linear_axis(most, say=say),
-        say_x=lambda x: short(x, unit),
-        say_y=say,
-        has_dots=True,
+        name,
     )

@@ -1,22 +1,19 @@
-"""The HTML report of stateful traffic: flows, open flows, data and errors over time, and the totals."""
+"""What a report shows of flows: flows, open flows, data and errors over time, and the totals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from allosaur.report._chart import Chart, Line, charts_html, over_time
 from allosaur.report._flow_counters import SIDES, FlowCounters
 from allosaur.report._flow_outcomes import TIMES, was_timed
 from allosaur.report._flow_sampling import FlowRates
 from allosaur.report._latency import LatencyRow, latency_headline, latency_section
+from allosaur.report._model import Chart, Headline, Section, Series, Table, number, text
 from allosaur.report._numbers import count, microseconds, share, short
 from allosaur.report._over_time import END_SHARE
-from allosaur.report._page import Check, Headline, Page, Section, write_page
 from allosaur.report._streams import StreamLatency
-from allosaur.report._table import number, table, text
 
 _NOTE = (
     "Offered: flows whose time had come. Not opened in time: those of them that were late. Connected: flows "
@@ -43,14 +40,9 @@ _NOTE_TIMES = (
 
 
 @dataclass(frozen=True)
-class FlowReport:
-    """All that a report of flows shows."""
+class FlowTraffic:
+    """What was measured of a run of flows."""
 
-    title: str
-    verdict: str
-    ok: bool
-    facts: Mapping[str, str]
-    """What was run and where."""
     counters: FlowCounters
     rates: Sequence[FlowRates]
     """Over time."""
@@ -59,57 +51,33 @@ class FlowReport:
     """Of each port, in microseconds."""
     hints: Mapping[str, str] = field(default_factory=dict)
     """What to do about error counters, by name."""
-    checks: Sequence[Check] = ()
-    reproduce: Sequence[str] = ()
-    profile: str = ""
     meanings: Mapping[str, str] = field(default_factory=dict)
     """What error counters count, in plain words, by name."""
-    reasons: Sequence[str] = ()
-    """Why it failed, one sentence each."""
     expected: Sequence[str] = ()
     """Ways to end that the user asked for, such as `cut_off`."""
     duration_s: float | None = None
     """How long flows were opened; without it, until the last sample."""
-    notes: Sequence[str] = ()
 
 
-def write_flow_report(path: Path, report: FlowReport) -> None:
-    """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written."""
-    page = Page(
-        report.title,
-        report.verdict,
-        report.ok,
-        report.facts,
-        flow_sections(report),
-        flow_headlines(report),
-        report.reasons,
-        _look_at(report),
-        report.checks,
-        report.reproduce,
-        report.profile,
-        report.notes,
-    )
-    write_page(path, page)
-
-
-def flow_sections(report: FlowReport) -> list[Section]:
-    """Return the sections of such a report, for a page that shows other things, too."""
-    data = [_data_chart(report, sender, receiver) for sender, receiver in (SIDES, SIDES[::-1])]
-    charts = [_flows_chart(report), _open_chart(report), *data, _errors_chart(report)]
+def flow_sections(traffic: FlowTraffic) -> list[Section]:
+    """Return the charts and tables."""
+    counters = traffic.counters
+    data = [_data_chart(traffic, sender, receiver) for sender, receiver in (SIDES, SIDES[::-1])]
+    charts = [_flows_chart(traffic), _open_chart(traffic), *data, _errors_chart(traffic)]
     return [
-        Section("Flows over time", [charts_html(charts)]),
-        Section("How flows ended", [_ends(report.counters)], note=_NOTE_ENDS),
-        Section("Errors", [_errors(report)]),
-        Section("Times of flows", [_times(report.counters)], note=_NOTE_TIMES),
-        latency_section("Latency of echo requests", "echo", _latency_rows(report.latency)),
-        Section("Totals of flows", [_totals(report.counters)], note=_NOTE),
-        Section("Template groups", [_groups(report)]),
+        Section("Flows over time", charts),
+        Section("How flows ended", tables=[_ends(counters)], note=_NOTE_ENDS),
+        Section("Errors", tables=[_errors(traffic)]),
+        Section("Times of flows", tables=[_times(counters)], note=_NOTE_TIMES),
+        latency_section("Latency of echo requests", "echo", _latency_rows(traffic.latency)),
+        Section("Totals of flows", tables=[_totals(counters)], note=_NOTE),
+        Section("Template groups", tables=[_groups(traffic)]),
     ]
 
 
-def flow_headlines(report: FlowReport) -> list[Headline]:
-    """Return the headline numbers, for a page that shows other things, too."""
-    counters = report.counters
+def flow_headlines(traffic: FlowTraffic) -> list[Headline]:
+    """Return the numbers that stand first."""
+    counters = traffic.counters
     side = counters.client if counters.client.begun_flows else counters.server
     opened, connected = side.begun_flows, side.connected_flows
     found = [
@@ -133,12 +101,12 @@ def flow_headlines(report: FlowReport) -> list[Headline]:
     lost = counters.lost_messages
     if lost is not None:
         found.append(Headline("UDP messages lost", count(lost), "", lost > 0))
-    duration_s = _duration_s(report)
+    duration_s = _duration_s(traffic)
     if duration_s:
         both = 8 * (counters.client.tx_data_bytes + counters.server.tx_data_bytes) / duration_s
         note = f"{short(both, 'bps')} of data"
         found.append(Headline("Flows a second, average", short(connected / duration_s), note))
-    return found + latency_headline(_latency_rows(report.latency))
+    return found + latency_headline(_latency_rows(traffic.latency))
 
 
 def whole(rates: Sequence[FlowRates], duration_s: float | None) -> list[FlowRates]:
@@ -155,14 +123,14 @@ def whole(rates: Sequence[FlowRates], duration_s: float | None) -> list[FlowRate
     return inside[1:]
 
 
-def _flows_chart(report: FlowReport) -> Chart:
+def _flows_chart(traffic: FlowTraffic) -> Chart:
     lines: list[tuple[str, Callable[[FlowRates], float]]] = [
         ("offered", lambda one: one.offered_fps),
         ("opened", lambda one: one.begun_fps),
         ("connected, clients", lambda one: one.client.connected_fps),
         ("connected, servers", lambda one: one.server.connected_fps),
     ]
-    counters, duration_s = report.counters, _duration_s(report)
+    counters, duration_s = traffic.counters, _duration_s(traffic)
     missed = (
         "late ones were not counted"
         if counters.missed_flows is None
@@ -177,46 +145,48 @@ def _flows_chart(report: FlowReport) -> Chart:
         sentence = (
             f"{counters.server.begun_flows:,} flows came, {counters.server.connected_flows:,} were connected."
         )
-    points = whole(report.rates, report.duration_s)
-    return over_time("flows", "Flows", "per second", sentence, _lines(points, lines), _end_s(report))
+    points = whole(traffic.rates, traffic.duration_s)
+    return _chart(traffic, "flows", "Flows", "per second", sentence, _series(points, lines))
 
 
-def _open_chart(report: FlowReport) -> Chart:
+def _open_chart(traffic: FlowTraffic) -> Chart:
     lines: list[tuple[str, Callable[[FlowRates], float]]] = [
         ("active", lambda one: one.active_flows),
         ("established", lambda one: one.established_flows),
     ]
-    top = max((one.active_flows for one in report.rates), default=0)
+    top = max((one.active_flows for one in traffic.rates), default=0)
     sentence = (
         f"Up to {top:,} flows were open at a time. Active ones are opened, established ones are answered."
     )
-    drawn = _lines(_from_zero(report.rates), lines)
-    return over_time("open", "Open flows", "at a time", sentence, drawn, _end_s(report), is_whole=True)
+    drawn = _series(_from_zero(traffic.rates), lines)
+    return _chart(traffic, "open", "Open flows", "at a time", sentence, drawn, is_whole=True)
 
 
-def _data_chart(report: FlowReport, sender: str, receiver: str) -> Chart:
+def _data_chart(traffic: FlowTraffic, sender: str, receiver: str) -> Chart:
     lines: list[tuple[str, Callable[[FlowRates], float]]] = [
         (f"{sender}s sent", lambda one: one.side(sender).tx_data_bps),
         (f"{receiver}s received", lambda one: one.side(receiver).rx_data_bps),
     ]
-    duration_s = _duration_s(report)
-    average = 8 * report.counters.side(sender).tx_data_bytes / duration_s if duration_s else 0.0
+    duration_s = _duration_s(traffic)
+    average = 8 * traffic.counters.side(sender).tx_data_bytes / duration_s if duration_s else 0.0
     sentence = f"The {sender}s' applications sent {short(average, 'bps')} on average."
     # Data go on until the last flow is closed, so only the first interval is not whole.
-    title, drawn = f"Data of {sender}s", _lines(report.rates[1:], lines)
-    return over_time(f"data-{sender}", title, "bits per second", sentence, drawn, _end_s(report))
+    title, drawn = f"Data of {sender}s", _series(traffic.rates[1:], lines)
+    return _chart(traffic, f"data-{sender}", title, "bits per second", sentence, drawn)
 
 
-def _errors_chart(report: FlowReport) -> Chart:
+def _errors_chart(traffic: FlowTraffic) -> Chart:
     """Return how often something went wrong; a chart without points when nothing did."""
-    errors = report.counters.error_events
-    failed = max((one.failed_flows for one in report.rates), default=0)
-    rates = _from_zero(report.rates) if errors or failed else []
-    lines = _lines(
-        rates, [("errors", lambda one: one.errors), ("failed flows", lambda one: one.failed_flows)]
-    )
+    errors = traffic.counters.error_events
+    failed = max((one.failed_flows for one in traffic.rates), default=0)
+    rates = _from_zero(traffic.rates) if errors or failed else []
+    lines: list[tuple[str, Callable[[FlowRates], float]]] = [
+        ("errors", lambda one: one.errors),
+        ("failed flows", lambda one: one.failed_flows),
+    ]
     sentence = f"{failed:,} flows failed, {errors:,} errors were counted; the tables below have each kind."
-    return over_time("errors", "Errors so far", "counted", sentence, lines, _end_s(report), is_whole=True)
+    drawn = _series(rates, lines)
+    return _chart(traffic, "errors", "Errors so far", "counted", sentence, drawn, is_whole=True)
 
 
 def _from_zero(rates: Sequence[FlowRates]) -> list[FlowRates]:
@@ -224,38 +194,49 @@ def _from_zero(rates: Sequence[FlowRates]) -> list[FlowRates]:
     return [FlowRates(0.0), *rates] if rates else []
 
 
-def _lines(
+def _chart(
+    traffic: FlowTraffic,
+    name: str,
+    title: str,
+    unit: str,
+    sentence: str,
+    series: Sequence[Series],
+    is_whole: bool = False,
+) -> Chart:
+    end_s = _end_s(traffic)
+    return Chart(title, unit, series, sentence=sentence, name=name, end_s=end_s, is_whole=is_whole)
+
+
+def _series(
     rates: Sequence[FlowRates], lines: Sequence[tuple[str, Callable[[FlowRates], float]]]
-) -> list[Line]:
+) -> list[Series]:
     """Return lines of values; those that are zero all the time are left out, as a side that is not ours."""
     drawn = [(name, [(one.time_s, float(value(one))) for one in rates]) for name, value in lines]
     told = [(name, points) for name, points in drawn if any(value for _, value in points)] or drawn[:1]
-    return [
-        Line(name, [*points], place, place, is_filled=place == 0) for place, (name, points) in enumerate(told)
-    ]
+    return [Series(name, [*points], is_filled=place == 0) for place, (name, points) in enumerate(told)]
 
 
-def _duration_s(report: FlowReport) -> float:
-    return _end_s(report) if report.duration_s is None else report.duration_s
+def _duration_s(traffic: FlowTraffic) -> float:
+    return _end_s(traffic) if traffic.duration_s is None else traffic.duration_s
 
 
-def _end_s(report: FlowReport) -> float:
-    return report.rates[-1].time_s if report.rates else 0.0
+def _end_s(traffic: FlowTraffic) -> float:
+    return traffic.rates[-1].time_s if traffic.rates else 0.0
 
 
-def _totals(counters: FlowCounters) -> str:
+def _totals(counters: FlowCounters) -> Table:
     rows: list[tuple[str, ...]] = [("offered flows", count(counters.offered_flows), "")]
     if counters.missed_flows:
         rows.append(("flows not opened in time", count(counters.missed_flows), ""))
     for label, values in counters.totals():
         rows.append((label.replace("active flows", "active flows at the end"), *map(count, values)))
-    return table("Totals of both sides", [text(""), number("clients"), number("servers")], rows)
+    return Table("Totals of both sides", [text(""), number("clients"), number("servers")], rows)
 
 
-def _errors(report: FlowReport) -> str:
+def _errors(traffic: FlowTraffic) -> Table:
     rows = [
-        (report.meanings.get(name, name), side + "s", count(number), report.hints.get(name, ""), name)
-        for side, name, number in _trouble(report)
+        (traffic.meanings.get(name, name), side + "s", count(number), traffic.hints.get(name, ""), name)
+        for side, name, number in _trouble(traffic)
     ]
     columns = [
         text("what was counted"),
@@ -264,17 +245,17 @@ def _errors(report: FlowReport) -> str:
         text("what to do"),
         text("counter"),
     ]
-    return table("Flows that failed, and error counters that are not zero", columns, rows)
+    return Table("Flows that failed, and error counters that are not zero", columns, rows)
 
 
-def _ends(counters: FlowCounters) -> str:
+def _ends(counters: FlowCounters) -> Table:
     rows: list[tuple[str, ...]] = []
     if counters.outcomes is not None and counters.client.begun_flows + counters.server.begun_flows:
         rows = [(label, *map(count, values)) for label, values in counters.outcomes.rows()]
-    return table("How flows ended", [text(""), number("clients"), number("servers")], rows)
+    return Table("How flows ended", [text(""), number("clients"), number("servers")], rows)
 
 
-def _times(counters: FlowCounters) -> str:
+def _times(counters: FlowCounters) -> Table:
     found = {} if counters.outcomes is None else counters.outcomes.times
     rows = [
         (
@@ -285,10 +266,10 @@ def _times(counters: FlowCounters) -> str:
         for name, label in TIMES.items()
         if name in found and was_timed(found[name])
     ]
-    return table("Times of flows", [text(""), number("flows"), *map(number, _TIMES)], rows)
+    return Table("Times of flows", [text(""), number("flows"), *map(number, _TIMES)], rows)
 
 
-def _groups(report: FlowReport) -> str:
+def _groups(traffic: FlowTraffic) -> Table:
     columns = [
         text("group"),
         *map(number, ("opened", "connected", "bytes clients sent", "bytes servers sent")),
@@ -301,20 +282,21 @@ def _groups(report: FlowReport) -> str:
             count(one.client.connected_flows),
             count(one.client.tx_data_bytes),
             count(one.server.tx_data_bytes),
-            ", ".join(dict.fromkeys(report.meanings.get(name, name) for _, name, _ in one.trouble()))
+            ", ".join(dict.fromkeys(traffic.meanings.get(name, name) for _, name, _ in one.trouble()))
             or "none",
         )
-        for name, one in report.groups.items()
+        for name, one in traffic.groups.items()
     ]
-    return table("What was counted of each group", columns, rows)
+    return Table("What was counted of each group", columns, rows)
 
 
-def _trouble(report: FlowReport) -> list[tuple[str, str, int]]:
-    return [one for one in report.counters.trouble() if one[1] not in report.expected]
+def _trouble(traffic: FlowTraffic) -> list[tuple[str, str, int]]:
+    return [one for one in traffic.counters.trouble() if one[1] not in traffic.expected]
 
 
-def _look_at(report: FlowReport) -> list[str]:
-    found = (report.hints.get(name, "") for _, name, _ in _trouble(report))
+def flow_hints(traffic: FlowTraffic) -> list[str]:
+    """Return what to do about the first kinds of trouble."""
+    found = (traffic.hints.get(name, "") for _, name, _ in _trouble(traffic))
     return list(dict.fromkeys(hint for hint in found if hint))[:3]
 
 

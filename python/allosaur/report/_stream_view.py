@@ -1,101 +1,59 @@
-"""The HTML report of streams: what ports sent and received, as headline numbers, charts and tables."""
+"""What a report shows of streams: what ports sent and received, as headline numbers, charts and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from allosaur.report import _over_time
-from allosaur.report._chart import charts_html
+from allosaur.report import _over_time, _scale
 from allosaur.report._counters import PortCounters, total
 from allosaur.report._latency import LatencyRow, latency_headline, latency_section
+from allosaur.report._model import Chart, Headline, Section, Series, Table, number, text
 from allosaur.report._numbers import NOT_COUNTED, count, share, short
-from allosaur.report._page import Check, Headline, Page, Section, write_page
 from allosaur.report._sampling import PortRates
 from allosaur.report._streams import Direction, StreamCounters, lost_total
-from allosaur.report._table import Column, bar, number, table, text
 
 _ROWS_MAX = 100
 """Rows of a table of streams. Those that lost most come first."""
 
 
 @dataclass(frozen=True)
-class Report:
-    """All that a report shows."""
+class StreamTraffic:
+    """What was measured of a run of streams."""
 
-    title: str
-    verdict: str
-    ok: bool
-    facts: Mapping[str, str]
-    """What was run and where: shown as a list of names and values."""
     counters: Mapping[int, PortCounters]
     """Of each port, over the whole run."""
     rates: Mapping[int, Sequence[PortRates]]
     """Of each port, over time."""
-    checks: Sequence[Check] = ()
-    reproduce: Sequence[str] = ()
-    """Commands, one a line."""
-    profile: str = ""
-    """The profile's source."""
-    notes: Sequence[str] = field(default_factory=tuple)
     directions: Sequence[Direction] = ()
     """What each port sent, and what of it was received: the run's own packets."""
     streams: Sequence[StreamCounters] = ()
     """What was counted and measured of single streams."""
     other_packets: Mapping[int, int | None] = field(default_factory=dict)
     """What each port received beside the run's own packets; `None` where nobody can tell them apart."""
-    hints: Sequence[str] = ()
-    """What to look at when packets were lost."""
-    reasons: Sequence[str] = ()
-    """Why it failed, one sentence each."""
     duration_s: float | None = None
     """How long the traffic was sent; without it, until the last sample."""
 
 
-def write_report(
-    path: Path, report: Report, more: Sequence[Section] = (), headlines: Sequence[Headline] = ()
-) -> None:
-    """Write the report to `path`, replacing what is there. Raises `OSError` when it cannot be written.
-
-    `more` sections and `headlines` come after its own.
-    """
-    page = Page(
-        report.title,
-        report.verdict,
-        report.ok,
-        report.facts,
-        [*_sections(report), *more],
-        [*_headlines(report), *headlines],
-        report.reasons,
-        report.hints,
-        report.checks,
-        report.reproduce,
-        report.profile,
-        report.notes,
-    )
-    write_page(path, page)
-
-
-def _sections(report: Report) -> list[Section]:
-    directions = _directions(report)
-    charts = _over_time.charts(report.rates, directions, report.duration_s)
-    parts = [charts_html(charts.shown)]
+def stream_sections(traffic: StreamTraffic) -> list[Section]:
+    """Return the charts and tables."""
+    directions = _directions(traffic)
+    charts = _over_time.charts(traffic.rates, directions, traffic.duration_s)
+    totals = [_directions_table(traffic, directions), _ports_table(traffic)]
     return [
-        Section("Over time", parts, note=charts.note),
-        latency_section("Latency of streams", "streams", _latency_rows(report.streams)),
-        _streams_section(report.streams),
-        Section(
-            "Totals", [_directions_table(report, directions), _ports_table(report)], note=_totals_note(report)
-        ),
-        Section("Frame sizes", [_sizes_table(report.counters)]),
+        Section("Over time", charts.shown, note=charts.note),
+        latency_section("Latency of streams", "streams", _latency_rows(traffic.streams)),
+        _streams_section(traffic.streams),
+        Section("Totals", tables=totals, note=_totals_note(traffic)),
+        _sizes_section(traffic.counters),
     ]
 
 
-def _headlines(report: Report) -> list[Headline]:
-    directions, summed = _directions(report), total(report.counters.values())
+def stream_headlines(traffic: StreamTraffic) -> list[Headline]:
+    """Return the numbers that stand first."""
+    directions, summed = _directions(traffic), total(traffic.counters.values())
     sent = sum(one.sent_packets for one in directions)
-    lost, duration_s = lost_total(directions), _duration_s(report)
+    lost, duration_s = lost_total(directions), _duration_s(traffic)
     found = [Headline("Packets sent", count(sent))]
     if lost is None:
         found.append(Headline("Packets received", NOT_COUNTED, "no port receives them"))
@@ -120,16 +78,16 @@ def _headlines(report: Report) -> list[Headline]:
     if duration_s:
         bits = short(8 * summed.tx_bytes / duration_s, "bps")
         found.append(Headline("Rate sent, average", short(sent / duration_s, "pps"), bits))
-    return found + latency_headline(_latency_rows(report.streams))
+    return found + latency_headline(_latency_rows(traffic.streams))
 
 
-def _directions(report: Report) -> Sequence[Direction]:
-    """Return the directions; of a report without them, what ports in pairs counted."""
-    if report.directions:
-        return report.directions
+def _directions(traffic: StreamTraffic) -> Sequence[Direction]:
+    """Return the directions; without any, what ports in pairs counted."""
+    if traffic.directions:
+        return traffic.directions
     return [
-        _pair(port, one, report.counters.get(port ^ 1))
-        for port, one in sorted(report.counters.items())
+        _pair(port, one, traffic.counters.get(port ^ 1))
+        for port, one in sorted(traffic.counters.items())
         if one.tx_packets
     ]
 
@@ -142,13 +100,13 @@ def _pair(port: int, sender: PortCounters, receiver: PortCounters | None) -> Dir
     return Direction(port, sender.written_packets, received, {port ^ 1: received}, lost)
 
 
-def _duration_s(report: Report) -> float:
-    if report.duration_s is not None:
-        return report.duration_s
-    return _over_time.last_s(report.rates)
+def _duration_s(traffic: StreamTraffic) -> float:
+    if traffic.duration_s is not None:
+        return traffic.duration_s
+    return _over_time.last_s(traffic.rates)
 
 
-def _directions_table(report: Report, directions: Sequence[Direction]) -> str:
+def _directions_table(traffic: StreamTraffic, directions: Sequence[Direction]) -> Table:
     columns = [
         text("from"),
         text("received by"),
@@ -158,7 +116,7 @@ def _directions_table(report: Report, directions: Sequence[Direction]) -> str:
     some_lost = any(one.lost_packets for one in directions)
     rows = []
     for one in directions:
-        counters = report.counters.get(one.port)
+        counters = traffic.counters.get(one.port)
         missed = None if counters is None else counters.missed_packets
         lost = one.lost_packets
         rows.append(
@@ -172,13 +130,13 @@ def _directions_table(report: Report, directions: Sequence[Direction]) -> str:
                 share(lost, one.sent_packets) if lost is not None and some_lost else "",
                 count(missed) if missed else "",
                 count(one.duplicate_packets) if one.duplicate_packets else "",
-                "the ports' counters" if report.directions and one.ungrouped else "",
+                "the ports' counters" if traffic.directions and one.ungrouped else "",
             )
         )
-    return table("Packets from port to port", columns, rows)
+    return Table("Packets from port to port", columns, rows)
 
 
-def _ports_table(report: Report) -> str:
+def _ports_table(traffic: StreamTraffic) -> Table:
     header = (
         "sent",
         "bytes sent",
@@ -191,8 +149,8 @@ def _ports_table(report: Report) -> str:
         "lost by the link",
     )
     rows = []
-    for port, one in sorted(report.counters.items()):
-        others = report.other_packets.get(port)
+    for port, one in sorted(traffic.counters.items()):
+        others = traffic.other_packets.get(port)
         rows.append(
             (
                 f"port {port}",
@@ -204,24 +162,24 @@ def _ports_table(report: Report) -> str:
                 count(one.rx_lost_packets) if one.rx_lost_packets else "",
             )
         )
-    return table(
+    return Table(
         "What each port counted (bytes with frame check sequence)", [text("port"), *map(number, header)], rows
     )
 
 
-def _totals_note(report: Report) -> str:
+def _totals_note(traffic: StreamTraffic) -> str:
     said = []
-    if any(one.ungrouped for one in report.directions):
+    if any(one.ungrouped for one in traffic.directions):
         said.append("Counted by the ports' counters: packets of other programs count, too.")
-    if any(report.other_packets.values()):
+    if any(traffic.other_packets.values()):
         said.append("Packets of others: what arrived beside the packets of this run.")
-    if any(one.rx_overflow_packets for one in report.counters.values()):
+    if any(one.rx_overflow_packets for one in traffic.counters.values()):
         said.append("Not taken in time: packets that arrived faster than this machine takes them.")
-    if any(one.queue_full for one in report.counters.values()):
+    if any(one.queue_full for one in traffic.counters.values()):
         said.append(
             "Queue full: how often a port had no room for a packet; it was sent later, or not in time."
         )
-    if any(one.tx_lost_packets for one in report.counters.values()):
+    if any(one.tx_lost_packets for one in traffic.counters.values()):
         said.append(
             "Lost at the port: packets that could not leave it, because its interface or the other end "
             "refused them, and that it does not count as sent."
@@ -264,26 +222,38 @@ def _streams_section(streams: Sequence[StreamCounters]) -> Section:
     note = (
         f"{len(shown)} of {len(streams):,} rows: those that lost most." if len(shown) < len(streams) else ""
     )
-    return Section("Streams", [table("What was counted of each stream", columns, rows)], note=note)
+    return Section("Streams", tables=[Table("What was counted of each stream", columns, rows)], note=note)
 
 
-def _sizes_table(counters: Mapping[int, PortCounters]) -> str:
+def _sizes_section(counters: Mapping[int, PortCounters]) -> Section:
     """Return the packets by frame size; nothing when all are of one class, which says nothing new."""
-    summed = total(counters.values())
+    title, summed = "Frame sizes", total(counters.values())
     sent, received = summed.tx_by_size or {}, summed.rx_by_size or {}
     classes = [name for name in {**sent, **received} if sent.get(name) or received.get(name)]
     if len(classes) < 2:
-        return ""
+        return Section(title)
+    classes.sort(key=lambda name: int(name.split("-")[0]))
     all_sent = sum(sent.values())
-    columns: list[Column] = [text("bytes"), *map(number, ("sent", "received", "of all sent")), bar()]
+    columns = [text("bytes"), *map(number, ("sent", "received", "of all sent"))]
+    names = [name.rstrip("-") + (" and more" if name.endswith("-") else "") for name in classes]
     rows = [
         (
-            name.rstrip("-") + (" and more" if name.endswith("-") else ""),
+            label,
             count(sent.get(name, 0)),
             count(received.get(name, 0)),
             share(sent.get(name, 0), all_sent),
-            str(sent.get(name, 0) / max(all_sent, 1)),
         )
-        for name in sorted(classes, key=lambda name: int(name.split("-")[0]))
+        for label, name in zip(names, classes, strict=True)
     ]
-    return table("Packets of all ports, by frame size with frame check sequence", columns, rows)
+    caption = "Packets of all ports, by frame size with frame check sequence"
+    bars = [
+        Series(label, [(place + 0.5, float(of.get(name, 0))) for place, name in enumerate(classes)])
+        for label, of in (("sent", sent), ("received", received))
+    ]
+    most = max(range(len(classes)), key=lambda place: sent.get(classes[place], 0))
+    chart = Chart(
+        *("Packets by frame size", "packets", bars, "bars"),
+        f"Most packets sent, {share(sent.get(classes[most], 0), all_sent)}, have {names[most]} bytes.",
+        _scale.named_axis(names),
+    )
+    return Section(title, [chart], [Table(caption, columns, rows)])
