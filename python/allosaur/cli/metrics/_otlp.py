@@ -12,11 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from allosaur.cli.metrics._text import Family, Labels, Sample
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+    from prometheus_client.samples import Sample
 
 Json = dict[str, Any]
+Labels = tuple[tuple[str, str], ...]
 
 CUMULATIVE = 2
 """AGGREGATION_TEMPORALITY_CUMULATIVE."""
@@ -40,7 +43,7 @@ class Readings:
         """Of each series that only grows: when it began, and its value at the reading before."""
         self._now: dict[tuple[str, Labels], tuple[int, float]] = {}
 
-    def document(self, families: Iterable[Family], now_ns: int) -> Json:
+    def document(self, families: Iterable[Metric], now_ns: int) -> Json:
         """Return the request of `ExportMetricsService` for a reading at a time, ns since 1970."""
         families = list(families)
         self._note_start(families, now_ns)
@@ -60,7 +63,7 @@ class Readings:
             ]
         }
 
-    def _note_start(self, families: list[Family], now_ns: int) -> None:
+    def _note_start(self, families: list[Metric], now_ns: int) -> None:
         uptime = next((one.samples for one in families if one.name == "allosaur_uptime_seconds"), None)
         uptime_s = uptime[0].value if uptime else 0.0
         if uptime_s < self._uptime_s:  # the first reading, or another server since
@@ -68,27 +71,27 @@ class Readings:
             self._known = {}
         self._uptime_s = uptime_s
 
-    def _metric(self, family: Family, now_ns: int) -> Json | None:
+    def _metric(self, family: Metric, now_ns: int) -> Json | None:
         if not family.samples:
             return None
         metric: Json = {
             "name": family.samples[0].name,
-            "description": family.help,
+            "description": family.documentation,
             "unit": _UNITS.get(family.unit, ""),
         }
         time = {"timeUnixNano": str(now_ns)}
-        if family.kind == "counter":
+        if family.type == "counter":
             points = [{**self._since(one.name, one), **time, **_number(one)} for one in family.samples]
             metric["sum"] = _sum(points, is_monotonic=True)
-        elif family.kind == "info":
+        elif family.type == "info":
             points = [{**_of(one.labels), **time, **_number(one)} for one in family.samples]
             metric["sum"] = _sum(points, is_monotonic=False)
-        elif family.kind in ("histogram", "summary"):
+        elif family.type in ("histogram", "summary"):
             metric["name"] = family.name
             of_series = [self._distribution(family, series) for series in _series(family)]
             points = [{**time, **one} for one in of_series]
-            metric[family.kind] = {"dataPoints": points}
-            if family.kind == "histogram":
+            metric[family.type] = {"dataPoints": points}
+            if family.type == "histogram":
                 metric["histogram"]["aggregationTemporality"] = CUMULATIVE
         else:
             metric["gauge"] = {
@@ -96,12 +99,12 @@ class Readings:
             }
         return metric
 
-    def _distribution(self, family: Family, series: Mapping[str, list[Sample]]) -> Json:
+    def _distribution(self, family: Metric, series: Mapping[str, list[Sample]]) -> Json:
         """Return a point of a histogram or of a summary: the samples of a series by what they end with."""
         count, total = series["_count"][0], series["_sum"][0]
         point = {**self._since(family.name, count), "count": str(int(count.value)), "sum": total.value}
-        if family.kind == "histogram":
-            buckets = [(float(dict(one.labels)["le"]), int(one.value)) for one in series["_bucket"]]
+        if family.type == "histogram":
+            buckets = [(float(one.labels["le"]), int(one.value)) for one in series["_bucket"]]
             buckets.sort()
             below = [0, *(packets for _, packets in buckets)]
             point["explicitBounds"] = [bound for bound, _ in buckets if math.isfinite(bound)]
@@ -110,7 +113,7 @@ class Readings:
 
     def _since(self, name: str, sample: Sample) -> Json:
         """Return labels and beginning of a series, and remember where it is."""
-        key = (name, sample.labels)
+        key = (name, tuple(sample.labels.items()))
         start_ns, before = self._known.get(key, (self._server_start_ns, 0.0))
         if sample.value < before:
             start_ns = self._before_ns
@@ -133,31 +136,29 @@ def _sum(points: list[Json], is_monotonic: bool) -> Json:
     return {"dataPoints": points, "aggregationTemporality": CUMULATIVE, "isMonotonic": is_monotonic}
 
 
-def _series(family: Family) -> list[dict[str, list[Sample]]]:
+def _series(family: Metric) -> list[dict[str, list[Sample]]]:
     """Return the samples of each series of a histogram or summary, by what their names end with."""
     series: dict[Labels, dict[str, list[Sample]]] = {}
     for sample in family.samples:
-        labels = tuple(label for label in sample.labels if label[0] != "le")
+        labels = tuple(label for label in sample.labels.items() if label[0] != "le")
         of_one = series.setdefault(labels, {})
         of_one.setdefault(sample.name.removeprefix(family.name), []).append(sample)
     return list(series.values())
 
 
 def _number(sample: Sample) -> Json:
-    try:
-        return {"asInt": str(int(sample.number))}
-    except ValueError:
-        return {"asDouble": sample.value}
+    # A number without a fraction is whole in the text, too.
+    return {"asInt": str(sample.value)} if isinstance(sample.value, int) else {"asDouble": sample.value}
 
 
-def _of(labels: Labels) -> Json:
-    return {"attributes": _attributes((name, value) for name, value in labels if value)}
+def _of(labels: Mapping[str, str]) -> Json:
+    return {"attributes": _attributes((name, value) for name, value in labels.items() if value)}
 
 
 def _attributes(pairs: Iterable[tuple[str, str]]) -> list[Json]:
     return [{"key": name, "value": {"stringValue": value}} for name, value in pairs]
 
 
-def _label(families: list[Family], family: str, label: str) -> str:
+def _label(families: list[Metric], family: str, label: str) -> str:
     samples = next((one.samples for one in families if one.name == family), [])
-    return dict(samples[0].labels).get(label, "") if samples else ""
+    return samples[0].labels.get(label, "") if samples else ""

@@ -17,10 +17,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, bad_input, brief
-from allosaur.cli.metrics import _otlp, _text
+from allosaur.cli.metrics import _otlp
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 """The variable of the environment with further headers, as all that speak OTLP have it: `NAME=VALUE,...`."""
@@ -58,13 +61,13 @@ class Exporter:
         self._post(json.dumps(document, separators=(",", ":")).encode())
         return _otlp.points(document)
 
-    def _read(self) -> list[_text.Family]:
+    def _read(self) -> list[Metric]:
         request = urllib.request.Request(self._source, headers={"Accept": OPENMETRICS})
         # The server is in the lab: no proxy has a part in it.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             page, _ = _exchange(opener, request, _PAGE_BYTES_MAX)
-            return _text.read(page.decode())
+            return read(page)
         except urllib.error.HTTPError as error:
             said = error.read(200).decode(errors="replace").strip()
             if error.code in _LATER:
@@ -74,7 +77,7 @@ class Exporter:
             ) from error
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"{self._source}: {_reason(error)}; is there a server with --http?") from error
-        except (_text.MetricsError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise CommandError(f"{self._source} is not a server's metrics: {brief(error)}") from error
 
     def _post(self, body: bytes) -> None:
@@ -94,6 +97,16 @@ class Exporter:
             raise Unreachable(f"{self._collector}: {_reason(error)}; is there a collector?") from error
         if kind.startswith("application/json"):
             _warn_of_rejected(answer)
+
+
+def read(page: bytes) -> list[Metric]:
+    """Read a page of OpenMetrics. Raises `ValueError` for what is none."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+    try:
+        return list(text_string_to_metric_families(page.decode()))  # type: ignore[no-untyped-call]
+    except (LookupError, TypeError, AttributeError) as error:  # so its parser says that a line is none
+        raise ValueError(f"it is not OpenMetrics: {error}") from error
 
 
 def run(exporter: Exporter, interval_s: float | None) -> int:
