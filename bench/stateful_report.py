@@ -185,16 +185,22 @@ def _charts(case: Result, rows: Sequence[Result]) -> list[Chart]:
     if not case["name"].startswith("paper"):
         return []
     return [
-        _chart(rows, "cps", "flows", "a second", "Flows that ended a second, by the flows offered."),
-        _chart(rows, "cpu", "CPU", "of one core", "Share of one core, by the flows offered a second."),
+        _chart(case, rows, "cps", "flows", "a second", "Flows that ended a second, by the flows offered."),
+        _chart(case, rows, "cpu", "CPU", "of one core", "Share of one core, by the flows offered a second."),
         _chart(
-            rows, "active_flows_max", "active flows", "at a time", "Open flows, by those offered a second."
+            case,
+            rows,
+            "active_flows_max",
+            "active flows",
+            "at a time",
+            "Open flows, by those offered a second.",
         ),
     ]
 
 
-def _chart(rows: Sequence[Result], key: str, title: str, unit: str, sentence: str) -> Chart:
+def _chart(case: Result, rows: Sequence[Result], key: str, title: str, unit: str, sentence: str) -> Chart:
     points = [(row["offered"] / row["seconds"], row[key]) for row in rows]
     highest = max((x for x, _ in points if math.isfinite(x)), default=1.0)
     axis = replace(linear_axis(highest), say=lambda x: f"{short(x)} offered")
-    return Chart(title, unit, [Series(title, points)], "points", sentence, axis)
+    name = "".join(letter if letter.isalnum() else "-" for letter in f"{case['name']}-{key}")
+    return Chart(title, unit, [Series(title, points)], "points", sentence, axis, name=name)
