@@ -178,8 +178,8 @@ def bars(kind: ChartKind, *series: Series) -> list[list[tuple[int, int, int]]]:
 def test_bars_stand_side_by_side_and_a_histogram_has_no_gaps() -> None:
     values = Series("a", [(0.5, 98.0), (1.5, 49.0)])
     (first, second) = bars("bars", values, Series("b", [(0.5, 0.0), (1.5, None)]))
-    assert first == [(150, 20, 350), (1150, 510, 350)]
-    assert second == [(500, 1000, 350)], "beside the first, of no height; what was not measured is no bar"
+    assert first == [(250, 20, 250), (1250, 510, 250)]
+    assert second == [(500, 1000, 250)], "beside the first, of no height; what was not measured is no bar"
     (ranges,) = bars("histogram", values)
     assert ranges == [(0, 20, 1000), (1000, 510, 1000)]
 

@@ -23,7 +23,7 @@ _POINTS_MIN, _POINTS_MAX = 40, 400
 _MARKS_OF_ALL_CHARTS = 240
 _MARKS_MIN, _MARKS_MAX = 8, 60
 """Places of which the pointer shows the values."""
-_BAR_SHARE = 0.7
+_BAR_SHARE = 0.5
 """How much of its place the bars of a named thing fill."""
 
 

@@ -16,6 +16,8 @@ from allosaur.report._model import WHEN, Chart, Check, Headline, Part, Report, S
 from allosaur.report._table import table_html
 
 _TICK, _CROSS = "M4 12.5l5 5L20 6.5", "M5 5l14 14M19 5L5 19"
+_FIRST_MAX = 2
+"""Headlines of a part in the overview."""
 
 
 def write_report(path: Path, report: Report) -> None:
@@ -43,7 +45,7 @@ def _body(report: Report) -> Iterator[str]:
     if len(parts) == 1:
         # The only part is the page: its verdict and headlines are those of the whole.
         (part,) = parts
-        yield _verdict(report.ok, report.verdict, part.reasons, part.hints)
+        yield _verdict(report.ok, report.verdict, [("", one) for one in part.reasons], part.hints)
         yield _headlines(part.headlines)
         yield _facts(report.facts)
         yield from _sections(part.sections, [*part.checks, *report.checks])
@@ -51,8 +53,7 @@ def _body(report: Report) -> Iterator[str]:
         yield _again(report.reproduce)
         yield _profile(part)
         return
-    reasons = [f"{part.name}: {reason}" for part in parts for reason in part.reasons]
-    yield _verdict(report.ok, report.verdict, reasons, ())
+    yield _verdict(report.ok, report.verdict, [(part.name, one) for part in parts for one in part.reasons])
     yield _overview(parts)
     yield _facts(report.facts)
     failed = not all(one.ok for one in report.checks)
@@ -97,8 +98,9 @@ def _laid_out(parts: Sequence[Part]) -> list[Part]:
 
 def _part(part: Part) -> str:
     """Return one of several parts: below its own title what is the whole page of a single one."""
+    reasons = [("", one) for one in part.reasons]
     inside = [
-        _verdict(part.ok, part.verdict, part.reasons, part.hints, f"Verdict of {part.name}"),
+        _verdict(part.ok, part.verdict, reasons, part.hints, f"Verdict of {part.name}"),
         _headlines(part.headlines, f"Headline numbers of {part.name}"),
         *_sections(part.sections, part.checks, "h3"),
         _notes(part.notes),
@@ -109,22 +111,31 @@ def _part(part: Part) -> str:
 
 
 def _verdict(
-    ok: bool, said: str, reasons: Sequence[str], hints: Sequence[str], label: str = "Verdict"
+    ok: bool,
+    said: str,
+    reasons: Sequence[tuple[str, str]],
+    hints: Sequence[str] = (),
+    label: str = "Verdict",
 ) -> str:
+    """Return the verdict; each of several reasons stands with the load that it is about, if not the only."""
     kind, word, sign = ("ok", "Passed", _TICK) if ok else ("failed", "Failed", _CROSS)
-    listed = _items(reasons) if len(reasons) > 1 else ""
-    inside = f"<ul>{listed}</ul>" if listed else f"<p>{escape(_sentence(said))}</p>"
-    look = f'<div class="look"><p>What to look at:</p><ul>{_items(hints)}</ul></div>' if hints else ""
+    inside = _items(reasons) if len(reasons) > 1 else f"<p>{escape(_sentence(said))}</p>"
+    look = f'<div class="look"><p>What to look at:</p>{_items([("", one) for one in hints])}</div>'
     return (
         f'<section class="verdict {kind}" aria-label="{escape(label)}"><p class="word">'
         f'<svg width="20" height="20" viewBox="0 0 24 24" aria-hidden="true"><path d="{sign}" fill="none" '
         f'stroke="currentColor" stroke-width="3.2" stroke-linecap="round" stroke-linejoin="round"/></svg>'
-        f"{word}.</p><div>{inside}{look}</div></section>"
+        f"{word}.</p><div>{inside}{look if hints else ''}</div></section>"
     )
 
 
-def _items(sentences: Sequence[str]) -> str:
-    return "".join(f"<li>{escape(_sentence(one))}</li>" for one in sentences)
+def _items(sentences: Sequence[tuple[str, str]]) -> str:
+    """Return a list of sentences, each after the name of its load if it has one."""
+    items = (
+        f"<li>{f'<b>{escape(name)}</b>: ' if name else ''}{escape(_sentence(said))}</li>"
+        for name, said in sentences
+    )
+    return f"<ul>{''.join(items)}</ul>"
 
 
 def _headlines(headlines: Sequence[Headline], label: str = "Headline numbers") -> str:
@@ -142,14 +153,16 @@ def _headlines(headlines: Sequence[Headline], label: str = "Headline numbers") -
 
 
 def _overview(parts: Sequence[Part]) -> str:
-    """Return the parts in a row each: what came of them, and their first numbers."""
+    """Return what came of each part, and its first numbers, or those that are not as they should be."""
+
+    def first(part: Part) -> str:
+        bad = [one for one in part.headlines if one.is_bad]
+        return "; ".join(f"{one.label}: {one.value}" for one in (bad or part.headlines)[:_FIRST_MAX])
+
     return _headlines(
         [
             Headline(
-                f"{part.name} ({part.kind})",
-                "Passed" if part.ok else "Failed",
-                _sentence(part.verdict),
-                not part.ok,
+                f"{part.name} ({part.kind})", "Passed" if part.ok else "Failed", first(part), not part.ok
             )
             for part in parts
         ],
