@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from allosaur.cli.demo import _checks, _flows, _profile
-from allosaur.cli.flows._drive import FlowPlan, FlowResult
-from allosaur.cli.streams._drive import Outcome, Plan
-from allosaur.cli.streams._verdict import judge
 from allosaur.report import FlowCounters, PortCounters, SideCounters
+from allosaur.run import judge
+from allosaur.run.flows._counts import FlowPlan
+from allosaur.run.flows._result import FlowResult
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._result import StreamResult
 
 RATE_PPS = 12_000.0
 
@@ -79,7 +81,7 @@ def good() -> PortCounters:
 
 
 def failed(ports: Mapping[int, PortCounters]) -> list[str]:
-    outcome = Outcome(Plan([0, 1], "1", 2.0, [0, 1]), 2.0, ports, {})
+    outcome = StreamResult(Plan([0, 1], "1", 2.0, [0, 1]), ports, {}, elapsed_s=2.0)
     return [check.what for check in _checks.check(outcome, RATE_PPS) if not check.ok]
 
 
@@ -96,7 +98,7 @@ def test_one_lost_packet_is_found() -> None:
         "port 0 to 1, bytes received",
         "port 0 to 1, packets of each size",
     ]
-    outcome = Outcome(Plan([0, 1], "1", 2.0, [0, 1]), 2.0, {0: port, 1: lossy}, {})
+    outcome = StreamResult(Plan([0, 1], "1", 2.0, [0, 1]), {0: port, 1: lossy}, {}, elapsed_s=2.0)
     assert not judge(outcome).ok
 
 
@@ -148,7 +150,7 @@ def talked(**changes: Any) -> FlowResult:
     }
     client = SideCounters(**{**good, **changes})
     server = SideCounters(flows, flows, tx_data_bytes=flows * 32_000, rx_data_bytes=flows * 100)
-    return FlowResult(FlowPlan(duration_s=3.0), 3.0, 0.0, FlowCounters(client, server, 0), [])
+    return FlowResult(FlowPlan(duration_s=3.0), FlowCounters(client, server, 0), elapsed_s=3.0)
 
 
 @pytest.mark.parametrize(

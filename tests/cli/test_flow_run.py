@@ -15,11 +15,15 @@ from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._profile_kind import is_emulation, is_stateful
-from allosaur.cli.flows import _drive, _progress, _summary
-from allosaur.cli.flows._drive import FlowMoment, FlowPlan, FlowResult
-from allosaur.cli.flows._hints import hint
-from allosaur.cli.flows._verdict import judge
 from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters, SideRates
+from allosaur.run import _drive, _summary, drive_one, judge
+from allosaur.run._progress import progress
+from allosaur.run.flows import _load, _readings
+from allosaur.run.flows._counts import FlowPlan
+from allosaur.run.flows._hints import hint
+from allosaur.run.flows._load import FlowLoad
+from allosaur.run.flows._progress import FlowMoment
+from allosaur.run.flows._result import FlowResult
 from allosaur.testing import MockStatefulTransport, MockTransport
 from rich.console import Console
 
@@ -255,9 +259,7 @@ def moment(elapsed_s: float, duration_s: float = 10.0, is_closing: bool = False)
 
 def test_the_live_table_fits_80_columns() -> None:
     stream = io.StringIO()
-    Console(file=stream, width=80).print(
-        _progress.live_view("a_profile_with_quite_a_long_name.py", moment(3.25))
-    )
+    Console(file=stream, width=80).print(moment(3.25).view("a_profile_with_quite_a_long_name.py"))
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 24
@@ -270,9 +272,9 @@ def test_the_live_table_fits_80_columns() -> None:
 
 def test_plain_lines_name_each_error_once() -> None:
     stream = io.StringIO()
-    with _progress.progress("x", stream) as shown:
+    with progress(["x"], stream) as show:
         for quarter in range(1, 21):
-            shown.show(moment(quarter * 0.25))
+            show([moment(quarter * 0.25)])
     lines = stream.getvalue().splitlines()
     assert [line.split(":")[0] for line in lines if "offered" in line] == ["2.0 of 10 s", "4.0 of 10 s"]
     assert "offered 700 kflows/s, connected 650 kflows/s; missed 123,456,789" in lines[0]
@@ -280,12 +282,12 @@ def test_plain_lines_name_each_error_once() -> None:
 
 
 def test_the_clock_says_when_flows_close() -> None:
-    assert _progress.clock(moment(12.0, is_closing=True)) == "12.0 s, closing"
-    assert _progress.clock(moment(12.0, FOREVER)) == "12.0 s"
+    assert moment(12.0, is_closing=True).clock == "12.0 s, closing"
+    assert moment(12.0, FOREVER).clock == "12.0 s"
 
 
 def outcome(counters: FlowCounters, plan: FlowPlan | None = None, **more: Any) -> FlowResult:
-    return FlowResult(plan or FlowPlan(duration_s=2.0), 2.0, 0.0, counters, [], **more)
+    return FlowResult(plan or FlowPlan(duration_s=2.0), counters, elapsed_s=2.0, **more)
 
 
 def flows(begun: int, connected: int, **more: Any) -> FlowCounters:
@@ -397,12 +399,13 @@ def test_flows_that_end_by_themselves_began_for_as_long_as_was_asked(monkeypatch
 
         clear_stats = stop = why_lost = get_tg_names = nothing
 
-    monkeypatch.setattr(_drive, "begin", begin)
-    monkeypatch.setattr(_drive, "read", lambda client, name: flows(100, 100))
+    monkeypatch.setattr(_readings, "begin", begin)
+    monkeypatch.setattr(_readings, "read", lambda client, name: flows(100, 100))
     monkeypatch.setattr(_drive.time, "monotonic", lambda: now_s[0])
     monkeypatch.setattr(_drive.time, "sleep", lambda _: None)
-    monkeypatch.setattr(_drive, "FlowSampler", lambda read: FlowSampler(read, lambda: now_s[0]))
+    monkeypatch.setattr(_load, "FlowSampler", lambda read: FlowSampler(read, lambda: now_s[0]))
     with Interrupt() as interrupt:
-        done = _drive.drive(Client(), FlowPlan(duration_s=10.0), interrupt, lambda _: None)  # type: ignore[arg-type]
+        load = FlowLoad(FlowPlan(duration_s=10.0), Client())  # type: ignore[arg-type]
+        done = drive_one(load, interrupt, lambda _: None)
     assert done.elapsed_s == 10.0
     assert done.closing_s == pytest.approx(0.0, abs=0.02)

@@ -12,13 +12,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from allosaur.cli import _thresholds
-from allosaur.cli.flows import _access, _summary
-from allosaur.cli.flows._drive import FlowPlan, FlowResult
-from allosaur.cli.flows._metrics import METRICS
-from allosaur.cli.flows._verdict import FlowVerdict, failed_flows, judge, judge_by
 from allosaur.cli.ndr import _flows as ndr_flows
 from allosaur.report import FAILED, FlowCounters, Outcomes, SideCounters, SideOutcomes
+from allosaur.run import Verdict, _summary, _thresholds, judge, judge_by
+from allosaur.run.flows import _access
+from allosaur.run.flows._counts import FlowPlan
+from allosaur.run.flows._metrics import METRICS
+from allosaur.run.flows._result import FlowResult
+from allosaur.run.flows._verdict import failed_flows
 from allosaur.testing import MockStatefulTransport
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,12 +50,12 @@ def ended(
         Outcomes(client or SideOutcomes(), server or SideOutcomes(), more.pop("times", {})),
     )
     plan = FlowPlan(**{"duration_s": 2.0, "client_mask": 0xFFFFFFFF if client else 0, **more.pop("plan", {})})
-    return FlowResult(plan, 2.0, 0.0, counters, [], **more)
+    return FlowResult(plan, counters, elapsed_s=2.0, **more)
 
 
-def by(result: FlowResult, *words: str) -> FlowVerdict:
+def by(result: FlowResult, *words: str) -> Verdict:
     thresholds = _thresholds.read(words, METRICS)
-    return judge_by(thresholds, result, _summary.json_object(result, judge(result)))
+    return judge_by(thresholds, result, _summary.document(result, judge(result)))
 
 
 def some(name: str, count: int) -> SideOutcomes:
@@ -78,7 +79,7 @@ def test_each_way_to_end_fails_the_run(name: str, ours: str) -> None:
     text = _summary.text(result, verdict)
     assert f"FAILED: {verdict.summary}." in text
     assert f"! {'server' if ours == 'server' else 'client'} {name} " in text, "with what to do about it"
-    document = _summary.json_object(result, verdict)
+    document = _summary.document(result, verdict)
     assert [one["outcome"] for one in document["failures"]] == [name] * (2 if ours == "both" else 1)
     assert all(one["hint"] for one in document["failures"])
     assert failed_flows(result) == (2 if ours == "server" else 3)
@@ -243,7 +244,7 @@ def test_a_server_that_does_not_tell_is_judged_by_drops_and_bytes() -> None:
     ]
     text = _summary.text(silent, judge(silent))
     assert "completed" not in text
-    assert _summary.json_object(silent, verdict)["outcomes"] is None
+    assert _summary.document(silent, verdict)["outcomes"] is None
 
 
 def test_a_trial_with_failed_flows_has_no_capacity() -> None:

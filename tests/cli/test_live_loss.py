@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from allosaur.cli.streams._live_loss import LiveLoss
 from allosaur.report import Direction
+from allosaur.run.streams._live_loss import LiveLoss
 
 RATE_PPS = 100_000
 

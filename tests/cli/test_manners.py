@@ -215,7 +215,7 @@ def test_numbers_beside_their_limit() -> None:
 
 
 def test_junit_shows_a_share_as_people_read_it(tmp_path: Path) -> None:
-    from allosaur.cli import _junit
+    from allosaur.run import _junit
 
     threshold = {
         "threshold": "lost>0.5%",

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from allosaur import STLFlowLatencyStats, STLFlowStats, STLPktBuilder, STLStream, STLTXCont
-from allosaur.cli.streams._drive import Outcome, Plan
-from allosaur.cli.streams._groups import (
+from allosaur.report import PortCounters, StreamCounters
+from allosaur.run import judge
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._groups import (
     Grouping,
     Row,
     assign,
@@ -18,8 +20,7 @@ from allosaur.cli.streams._groups import (
     lost_and_duplicates,
     stream_counters,
 )
-from allosaur.cli.streams._verdict import judge
-from allosaur.report import PortCounters, StreamCounters
+from allosaur.run.streams._result import StreamResult
 from allosaur.server import LocalServer
 from scapy.all import ARP, IP, UDP, Dot1Q, Ether, IPv6, IPv6ExtHdrFragment, wrpcap
 
@@ -36,24 +37,25 @@ def row(port: int, sent: int, by_port: Mapping[int, int], duplicates: int = 0) -
     )  # fmt: skip
 
 
-def outcome(counters: Mapping[int, PortCounters], streams: list[StreamCounters]) -> Outcome:
+def outcome(counters: Mapping[int, PortCounters], streams: list[StreamCounters]) -> StreamResult:
     sending = [one.port for one in streams]
     rows = [Row(one.port, one.pg_id, one.names, [one.port]) for one in streams]
     plan = Plan(sending, "1", 1.0, sorted(counters))
-    return Outcome(plan, 1.0, counters, {}, grouping=Grouping(rows), streams=streams)
+    return StreamResult(plan, counters, {}, elapsed_s=1.0, grouping=Grouping(rows), streams=streams)
 
 
 def test_packets_of_others_hide_no_loss() -> None:
     counters = {0: PortCounters(tx_packets=100), 1: PortCounters(rx_packets=130)}
     run = outcome(counters, [row(0, 100, {1: 97})])
     verdict = judge(run)
-    assert (verdict.ok, verdict.lost_packets, run.other_packets) == (False, 3, {0: 0, 1: 33})
+    assert (verdict.ok, run.lost_packets, run.other_packets) == (False, 3, {0: 0, 1: 33})
 
 
 def test_a_direction_makes_up_for_no_other() -> None:
     counters = {port: PortCounters(tx_packets=100, rx_packets=100) for port in (0, 1)}
-    verdict = judge(outcome(counters, [row(0, 100, {1: 95}), row(1, 100, {0: 105})]))
-    assert (verdict.ok, verdict.lost_packets, verdict.duplicate_packets) == (False, 5, 5)
+    run = outcome(counters, [row(0, 100, {1: 95}), row(1, 100, {0: 105})])
+    verdict = judge(run)
+    assert (verdict.ok, run.lost_packets, run.duplicate_packets) == (False, 5, 5)
     assert "5 of 100 from port 0" in verdict.summary
     assert (
         "5 packets more were received than were sent (5 of port 1's, which arrived at port 0)"
@@ -64,20 +66,22 @@ def test_a_direction_makes_up_for_no_other() -> None:
 def test_a_stream_makes_up_for_no_other_of_its_port() -> None:
     counters = {0: PortCounters(tx_packets=200), 1: PortCounters(rx_packets=200)}
     streams = [row(0, 100, {1: 90}), replace(row(0, 100, {1: 110}), pg_id=8)]
-    verdict = judge(outcome(counters, streams))
-    assert (verdict.lost_packets, verdict.duplicate_packets) == (10, 10)
+    run = outcome(counters, streams)
+    assert (run.lost_packets, run.duplicate_packets) == (10, 10)
 
 
 def test_a_packet_that_came_twice_is_no_other_packet() -> None:
     # Sequence numbers tell: four came twice, and four others never came.
-    verdict = judge(outcome({0: PortCounters(tx_packets=50), 1: PortCounters()}, [row(0, 50, {1: 50}, 4)]))
-    assert (verdict.ok, verdict.lost_packets, verdict.duplicate_packets) == (False, 4, 4)
+    run = outcome({0: PortCounters(tx_packets=50), 1: PortCounters()}, [row(0, 50, {1: 50}, 4)])
+    verdict = judge(run)
+    assert (verdict.ok, run.lost_packets, run.duplicate_packets) == (False, 4, 4)
 
 
 def test_what_this_machine_did_not_take_in_time_is_no_loss_of_the_device() -> None:
     counters = {0: PortCounters(tx_packets=100), 1: PortCounters(rx_packets=90, rx_overflow_packets=10)}
-    verdict = judge(outcome(counters, [row(0, 100, {1: 90})]))
-    assert (verdict.ok, verdict.lost_packets) == (False, 10)
+    run = outcome(counters, [row(0, 100, {1: 90})])
+    verdict = judge(run)
+    assert (verdict.ok, run.lost_packets) == (False, 10)
     assert "10 that arrived at port 1 were not taken in time by this machine" in verdict.summary
 
 
@@ -92,9 +96,10 @@ def test_a_link_that_went_down_is_named_with_the_loss() -> None:
 
 def test_packets_may_come_back_at_any_port() -> None:
     counters = {0: PortCounters(tx_packets=10), 1: PortCounters()}
-    verdict = judge(outcome(counters, [row(0, 10, {1: 4, 2: 6})]))
-    assert (verdict.ok, verdict.lost_packets) == (True, 0)
-    assert verdict.directions[0].received_by_port == {1: 4, 2: 6}
+    run = outcome(counters, [row(0, 10, {1: 4, 2: 6})])
+    verdict = judge(run)
+    assert (verdict.ok, run.lost_packets) == (True, 0)
+    assert run.directions[0].received_by_port == {1: 4, 2: 6}
 
 
 def test_each_receiver_of_a_multicast_may_have_all() -> None:
@@ -105,15 +110,17 @@ def test_each_receiver_of_a_multicast_may_have_all() -> None:
 
 def test_a_group_that_the_server_does_not_tell_of_is_no_success() -> None:
     run = outcome({0: PortCounters(tx_packets=10), 1: PortCounters(rx_packets=9)}, [row(0, 10, {1: 10})])
-    verdict = judge(replace(run, streams=[]))
-    assert (verdict.ok, verdict.lost_packets, verdict.counted_by) == (False, 1, "ports")
+    run = replace(run, streams=[])
+    verdict = judge(run)
+    assert (verdict.ok, run.lost_packets, run.counted_by) == (False, 1, "ports")
 
 
 def test_ports_that_received_more_say_so() -> None:
     counters = {0: PortCounters(tx_packets=10), 1: PortCounters(rx_packets=13)}
     grouping = Grouping.none([0], "a capture is sent as it was recorded")
-    verdict = judge(Outcome(Plan([0], "1", 1.0, [0, 1]), 1.0, counters, {}, grouping=grouping))
-    assert (verdict.ok, verdict.counted_by) == (True, "ports")
+    run = StreamResult(Plan([0], "1", 1.0, [0, 1]), counters, {}, elapsed_s=1.0, grouping=grouping)
+    verdict = judge(run)
+    assert (verdict.ok, run.counted_by) == (True, "ports")
     for words in ("counted by ports", "as it was recorded", "3 more were received than sent, which may hide"):
         assert words in verdict.summary
 

@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from allosaur.cli import _junit, _result
+from allosaur.cli import _result
+from allosaur.run import _junit
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
 pytestmark = pytest.mark.usefixtures("binary")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from allosaur.cli._pcap import summarize
 from allosaur.cli.commands import _sim
-from allosaur.cli.flows._access import load_file
 from allosaur.cli.trex import _astf_sim
+from allosaur.run.flows._access import load_file
 from scapy.utils import rdpcap
 
 from .conftest import environment

@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli import _thresholds
 from allosaur.cli._errors import CommandError
-from allosaur.cli._thresholds import Metric, Thresholds
-from allosaur.cli.flows import _drive as flows
-from allosaur.cli.flows import _metrics as flow_metrics
-from allosaur.cli.flows import _summary as flow_summary
-from allosaur.cli.flows import _verdict as flow_verdict
-from allosaur.cli.streams import _metrics as stream_metrics
-from allosaur.cli.streams import _summary as stream_summary
-from allosaur.cli.streams._drive import Outcome, Plan
-from allosaur.cli.streams._groups import Grouping, Row
-from allosaur.cli.streams._verdict import Verdict, judge, judge_by
 from allosaur.report import FlowCounters, PortCounters, SideCounters, StreamCounters, StreamLatency
+from allosaur.run import Verdict, _summary, _thresholds, judge, judge_by
+from allosaur.run._thresholds import Metric, Thresholds
+from allosaur.run.flows import _metrics as flow_metrics
+from allosaur.run.flows._counts import FlowPlan
+from allosaur.run.flows._result import FlowResult
+from allosaur.run.streams import _metrics as stream_metrics
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._groups import Grouping, Row
+from allosaur.run.streams._result import StreamResult
 
 STREAMS, FLOWS = stream_metrics.METRICS, flow_metrics.METRICS
 LATENCY = StreamLatency(10.0, 20.0, 400.0, 3.0, 18.0, 50.0, 120.0, 300.0)
@@ -28,7 +26,7 @@ def read(*words: str, metrics: tuple[Metric, ...] = STREAMS) -> Thresholds:
     return _thresholds.read(words, metrics)
 
 
-def run(voip_lost: int = 2, bulk_lost: int = 50, missed: int = 0, duplicates: int = 0) -> Outcome:
+def run(voip_lost: int = 2, bulk_lost: int = 50, missed: int = 0, duplicates: int = 0) -> StreamResult:
     """A run of two streams of port 0: voip, which is measured, and bulk; 1,000 packets each."""
     streams = [
         StreamCounters(0, ["voip"], 1, 1000, 64_000, 1000 - voip_lost, 0, {1: 1000 - voip_lost}, voip_lost,
@@ -41,14 +39,16 @@ def run(voip_lost: int = 2, bulk_lost: int = 50, missed: int = 0, duplicates: in
         0: PortCounters(tx_packets=2000, tx_bytes=1_564_000, missed_packets=missed),
         1: PortCounters(rx_packets=2000 - voip_lost - bulk_lost, missed_packets=0),
     }
-    return Outcome(Plan([0], "1", 2.0, [0, 1]), 2.0, counters, {}, grouping=Grouping(rows), streams=streams)
+    return StreamResult(
+        Plan([0], "1", 2.0, [0, 1]), counters, {}, elapsed_s=2.0, grouping=Grouping(rows), streams=streams
+    )
 
 
-def judged(outcome: Outcome, *words: str) -> Verdict:
-    return judge_by(read(*words), outcome, stream_summary.json_object(outcome, judge(outcome)))
+def judged(outcome: StreamResult, *words: str) -> Verdict:
+    return judge_by(read(*words), outcome, _summary.document(outcome, judge(outcome)))
 
 
-def value(outcome: Outcome, text: str) -> float | None:
+def value(outcome: StreamResult, text: str) -> float | None:
     (checked,) = judged(outcome, text).thresholds
     return checked.reading.value
 
@@ -181,7 +181,7 @@ def test_a_label_decides_on_what_has_it_only() -> None:
     ("outcome", "text"),
     [(run(0, 0, missed=5), "missed>1%"), (run(0, 0, duplicates=3), "duplicates.packets>5")],
 )
-def test_other_checks_are_decided_on_alike(outcome: Outcome, text: str) -> None:
+def test_other_checks_are_decided_on_alike(outcome: StreamResult, text: str) -> None:
     assert not judge(outcome).ok
     assert judged(outcome, text).ok
     assert not judged(outcome, "loss>1%").ok
@@ -191,7 +191,7 @@ def test_what_was_not_measured_does_not_hold() -> None:
     lost = run()
     silent = [replace_latency(one) for one in lost.streams]
     verdict = judged(
-        Outcome(**{**vars(lost), "streams": silent}), "loss>10%", "latency.p99>1s", "latency.p99<1s"
+        StreamResult(**{**vars(lost), "streams": silent}), "loss>10%", "latency.p99>1s", "latency.p99<1s"
     )
     assert [one.ok for one in verdict.thresholds] == [True, False, False]
     assert "threshold latency.p99>1s: latency.p99 was not measured" in verdict.summary
@@ -202,12 +202,12 @@ def replace_latency(one: StreamCounters) -> StreamCounters:
 
 
 def test_a_run_that_was_cut_short_proves_nothing() -> None:
-    verdict = judged(Outcome(**{**vars(run(0, 0)), "cut_short": "somebody took port 0"}), "loss>1%")
+    verdict = judged(StreamResult(**{**vars(run(0, 0)), "cut_short": "somebody took port 0"}), "loss>1%")
     assert not verdict.ok
     assert [one.reading.value for one in verdict.thresholds] == [None]
 
 
-def flow_run(**changes: Any) -> flows.FlowResult:
+def flow_run(**changes: Any) -> FlowResult:
     """A run of 100 flows, of which two found no other end and two were reset; 4 more were missed."""
     client = SideCounters(begun_flows=100, connected_flows=98, tx_data_bytes=1000, rx_data_bytes=250_000)
     server = SideCounters(begun_flows=98, connected_flows=98, tx_data_bytes=250_000, rx_data_bytes=1000)
@@ -215,15 +215,15 @@ def flow_run(**changes: Any) -> flows.FlowResult:
     counters = FlowCounters(client, server, 4, errors)
     group = FlowCounters(SideCounters(begun_flows=50, connected_flows=49), SideCounters(), None, errors)
     echo = {"sent": 10, "received": 9, "min_us": 5.0, "average_us": 6.0, "max_us": 9.0, "jitter_us": 1.0}
-    return flows.FlowResult(
-        flows.FlowPlan(), 2.0, 0.0, counters, [], {0: {**echo, "p99_us": 8.0}}, {"web": group}, **changes
+    return FlowResult(
+        FlowPlan(), counters, [], {0: {**echo, "p99_us": 8.0}}, {"web": group}, elapsed_s=2.0, **changes
     )
 
 
-def flows_judged(*words: str) -> flow_verdict.FlowVerdict:
+def flows_judged(*words: str) -> Verdict:
     outcome = flow_run()
-    document = flow_summary.json_object(outcome, flow_verdict.judge(outcome))
-    return flow_verdict.judge_by(read(*words, metrics=FLOWS), outcome, document)
+    document = _summary.document(outcome, judge(outcome))
+    return judge_by(read(*words, metrics=FLOWS), outcome, document)
 
 
 @pytest.mark.parametrize(
@@ -263,9 +263,9 @@ def test_thresholds_of_flows_decide_on_checks() -> None:
 
 def test_every_metric_can_be_read() -> None:
     outcome = run()
-    document = stream_summary.json_object(outcome, judge(outcome))
+    document = _summary.document(outcome, judge(outcome))
     of_flows = flow_run()
-    flow_document = flow_summary.json_object(of_flows, flow_verdict.judge(of_flows))
+    flow_document = _summary.document(of_flows, judge(of_flows))
     for metrics, one in ((STREAMS, document), (FLOWS, flow_document)):
         assert len({metric.name for metric in metrics}) == len(metrics)
         for metric in metrics:

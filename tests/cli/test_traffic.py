@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,15 @@ from allosaur import STLError
 from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli.streams import _drive, _summary
-from allosaur.cli.streams._directions import pair_of
-from allosaur.cli.streams._drive import Moment, Outcome, Plan, drive, watched_ports
-from allosaur.cli.streams._groups import Grouping
-from allosaur.cli.streams._verdict import judge
 from allosaur.client._port import Port
 from allosaur.report import PortCounters, Sampler
+from allosaur.run import Moment, _drive, _summary, drive_one, judge
+from allosaur.run.streams import _load
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._groups import Grouping
+from allosaur.run.streams._load import StreamLoad, watched_ports
+from allosaur.run.streams._result import StreamResult
 
 
 class ScriptedClient:
@@ -84,15 +86,17 @@ def ports(sending: Sequence[int]) -> Grouping:
     return Grouping.none(sending, "a test counts ports")
 
 
-def run(client: ScriptedClient, duration_s: float = 1.0) -> Outcome:
+def run(client: ScriptedClient, duration_s: float = 1.0) -> StreamResult:
     with Interrupt() as interrupt:
-        return drive(client, plan(duration_s), interrupt, lambda moment: None)  # type: ignore[arg-type]
+        load = StreamLoad(plan(duration_s), client)  # type: ignore[arg-type]
+        return drive_one(load, interrupt, lambda moments: None)
 
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Packets that never come are given up at once, and the loop does not rest."""
-    monkeypatch.setattr(_drive, "_SETTLE_S", 0.0)
+    monkeypatch.setattr(_load, "_SETTLE_S", 0.0)
+    monkeypatch.setattr(_load, "_POLL_INTERVAL_S", 0.0)
     monkeypatch.setattr(_drive, "_POLL_INTERVAL_S", 0.0)
 
 
@@ -102,14 +106,15 @@ def test_what_was_counted_before_the_start_does_not_count() -> None:
     assert outcome.total.rx_packets == 200
     verdict = judge(outcome)
     assert verdict.ok
-    assert (verdict.lost_packets, verdict.missed_packets) == (0, 0)
+    assert (outcome.lost_packets, outcome.missed_packets) == (0, 0)
     assert outcome.warnings == ["the link is short"]
 
 
 def test_lost_packets_fail_the_run() -> None:
-    verdict = judge(run(ScriptedClient(lost=3)))
+    outcome = run(ScriptedClient(lost=3))
+    verdict = judge(outcome)
     assert not verdict.ok
-    assert verdict.lost_packets == 6
+    assert outcome.lost_packets == 6
     assert "6 packets were sent and not received (3 %)" in verdict.summary
 
 
@@ -153,11 +158,12 @@ def test_a_signal_stops_the_traffic_and_keeps_the_result() -> None:
     seen: list[Moment] = []
     with Interrupt() as interrupt:
 
-        def note_and_stop(moment: Moment) -> None:
-            seen.append(moment)
+        def note_and_stop(moments: Sequence[Moment]) -> None:
+            seen.extend(moments)
             interrupt.exit_code = 130
 
-        outcome = drive(client, plan(FOREVER), interrupt, note_and_stop)  # type: ignore[arg-type]
+        load = StreamLoad(plan(FOREVER), client)  # type: ignore[arg-type]
+        outcome = drive_one(load, interrupt, note_and_stop)
     assert "stop" in client.calls
     assert outcome.exit_code == 130
     assert outcome.total.tx_packets == 200
@@ -192,7 +198,7 @@ def test_a_run_that_ends_by_itself_ran_as_long_as_was_asked(monkeypatch: pytest.
     monkeypatch.setattr(client, "start", start)
     monkeypatch.setattr(client, "is_traffic_active", is_traffic_active)
     monkeypatch.setattr(_drive.time, "monotonic", lambda: clock.now_s)
-    monkeypatch.setattr(_drive, "Sampler", lambda read: Sampler(read, lambda: clock.now_s))
+    monkeypatch.setattr(_load, "Sampler", lambda read: Sampler(read, lambda: clock.now_s))
     ends_after_s = 10.0
     assert run(client, duration_s=10.0).elapsed_s == 10.0
     # A burst: it ended long before, and nobody knows better than the client's clock.
@@ -212,16 +218,18 @@ def test_extra_packets_of_one_pair_hide_no_loss_of_another() -> None:
         2: PortCounters(tx_packets=100, rx_packets=0),
         3: PortCounters(tx_packets=0, rx_packets=500),
     }
-    outcome = Outcome(Plan([0, 2], "1", 1.0, [0, 1, 2, 3]), 1.0, counters, {}, grouping=ports([0, 2]))
-    assert judge(outcome).lost_packets == 10
+    outcome = StreamResult(
+        Plan([0, 2], "1", 1.0, [0, 1, 2, 3]), counters, {}, elapsed_s=1.0, grouping=ports([0, 2])
+    )
+    assert outcome.lost_packets == 10
 
 
 def test_a_port_without_a_peer_loses_nothing() -> None:
     counters = {2: PortCounters(tx_packets=9)}
-    outcome = Outcome(Plan([2], "1", 1.0, [2]), 1.0, counters, {}, grouping=ports([2]))
+    outcome = StreamResult(Plan([2], "1", 1.0, [2]), counters, {}, elapsed_s=1.0, grouping=ports([2]))
     verdict = judge(outcome)
     assert verdict.ok
-    assert verdict.lost_packets is None
+    assert outcome.lost_packets is None
     assert "no port receives it" in verdict.summary
 
 
@@ -246,43 +254,44 @@ def test_the_summary_has_every_number() -> None:
         "lost 2, missed 4",
     ):
         assert shown in text, shown
-    result: Mapping[str, Any] = _summary.json_object(outcome, judge(outcome))
+    result: Mapping[str, Any] = _summary.document(outcome, judge(outcome))
     assert result["total"]["offered_packets"] == 204
     assert result["ports"]["0"]["tx_packets"] == 100
     assert result["total"]["queue_full"] is None
     assert (result["lost_packets"], result["missed_packets"], result["ok"]) == (2, 4, False)
 
 
-class Reader:
-    """Tells what ports counted."""
+def settling(readings: Iterable[tuple[int, int]]) -> StreamLoad:
+    """A load whose port counts these packets sent and received, reading by reading."""
+    counted = iter(readings)
 
-    grouping = ports([0])
+    def read() -> dict[int, PortCounters]:
+        sent, received = next(counted)
+        return {0: PortCounters(tx_packets=sent, rx_packets=received)}
 
-    def sent_and_received(self, counted: Mapping[int, PortCounters]) -> tuple[int, int]:
-        return counted[0].tx_packets, counted[0].rx_packets
+    load = StreamLoad(Plan([0], "1", 1.0, [0, 1]), ScriptedClient(), ports([0]))  # type: ignore[arg-type]
+    load.readings = Sampler(read)
+    return load
 
 
 def test_late_packets_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_drive, "_SETTLE_S", 60.0)
+    monkeypatch.setattr(_load, "_SETTLE_S", 60.0)
     readings = iter([(0, 0), (10, 0), (10, 4), (10, 4), (10, 10)])
-
-    def read() -> dict[int, PortCounters]:
-        sent, received = next(readings)
-        return {0: PortCounters(tx_packets=sent, rx_packets=received)}
-
-    sampler = Sampler(read)
-    assert not _drive._settle(sampler, Reader(), 1.0)  # type: ignore[arg-type]
-    assert sampler.counters[0].rx_packets == 10
+    load = settling(readings)
+    load.settle(1.0)
+    assert not load.still_arriving
+    assert load.readings.counters[0].rx_packets == 10
     assert next(readings, None) is None, "it stopped asking when all had arrived"
 
 
 def test_packets_that_still_arrive_at_the_end_of_the_waiting_are_said_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_drive, "SETTLE_MAX_S", 0.0)
-    readings = iter([PortCounters(), PortCounters(tx_packets=100, rx_packets=40)])
-    assert _drive._settle(Sampler(lambda: {0: next(readings)}), Reader(), 1.0)  # type: ignore[arg-type]
+    monkeypatch.setattr(_load, "SETTLE_MAX_S", 0.0)
+    load = settling([(0, 0), (100, 40)])
+    load.settle(1.0)
+    assert load.still_arriving
     counters = {0: PortCounters(tx_packets=9), 1: PortCounters()}
-    outcome = Outcome(Plan([0], "1", 1.0, [0, 1]), 1.0, counters, {}, grouping=ports([0]))
+    outcome = StreamResult(Plan([0], "1", 1.0, [0, 1]), counters, {}, elapsed_s=1.0, grouping=ports([0]))
     assert "still arrived" not in judge(outcome).summary
     assert "still arrived" in judge(replace(outcome, still_arriving=True)).summary

@@ -11,8 +11,8 @@ from typing import Any
 
 import allosaur
 from allosaur import STLVM
-from allosaur.cli.flows._hints import hint, meaning
 from allosaur.report import PortCounters, StreamCounters, StreamLatency
+from allosaur.run.flows._hints import hint, meaning
 from allosaur.server import LocalServer
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from allosaur.cli._thresholds import Metric
-from allosaur.cli.flows import _metrics as flows
-from allosaur.cli.streams import _metrics as streams
+from allosaur.run._thresholds import Metric
+from allosaur.run.flows import _metrics as flows
+from allosaur.run.streams import _metrics as streams
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "thresholds.md"
 BEGIN, END = "<!-- metrics: begin -->\n", "<!-- metrics: end -->"

@@ -24,7 +24,7 @@ def remote_client(options: argparse.Namespace) -> Iterator[STLClient]:
     """Connect to the server that `--server` and `--pub-port` name; disconnect at the end."""
     from allosaur import STLClient
 
-    with _remote(options, STLClient) as client:
+    with remote(options, STLClient) as client:
         yield client
 
 
@@ -57,12 +57,13 @@ def remote_stateful_client(options: argparse.Namespace) -> Iterator[ASTFClient]:
     """As `remote_client`, for a server of stateful traffic."""
     from allosaur import ASTFClient
 
-    with _remote(options, ASTFClient) as client:
+    with remote(options, ASTFClient) as client:
         yield client
 
 
 @contextlib.contextmanager
-def _remote(options: argparse.Namespace, kind: type[Client]) -> Iterator[Client]:
+def remote(options: argparse.Namespace, kind: type[Client]) -> Iterator[Client]:
+    """Connect a client of this class to the server that the options name; disconnect at the end."""
     address = options.server
     pub_port = options.pub_port if options.pub_port is not None else address.rpc_port - 1
     client = kind(

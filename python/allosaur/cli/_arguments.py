@@ -201,6 +201,13 @@ OPTIONS_OF_FLOWS = (
 )
 
 
+def refuse_options_of_flows(options: argparse.Namespace) -> None:
+    """Refuse options that mean nothing for streams."""
+    given = [name for name in OPTIONS_OF_FLOWS if getattr(options, name.replace("-", "_")) is not None]
+    if given:
+        raise bad_input(f"--{given[0]} is for stateful profiles, and {options.profile} has streams")
+
+
 def flows(parser: argparse._ActionsContainer, has_latency: bool = True) -> None:
     """Add what a start of flows has. The defaults are `None`: who gives none may mean streams.
 

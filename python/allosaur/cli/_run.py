@@ -16,7 +16,6 @@ from allosaur.cli import _result
 from allosaur.cli._access import Client, connected
 from allosaur.cli._options import FOREVER
 from allosaur.cli._own_server import started
-from allosaur.cli._run_files import RunFiles
 from allosaur.server import LocalServer
 
 
@@ -53,7 +52,7 @@ def give(options: argparse.Namespace, mode: str, text: str, fields: dict[str, An
         **fields,
         "report": options.report,
     }
-    files: RunFiles = options.files
+    files = options.files
     files.write(result)
     if options.json:
         print(json.dumps(result, indent=2))

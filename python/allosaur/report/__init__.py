@@ -23,6 +23,7 @@ from allosaur.report._model import (
     text,
 )
 from allosaur.report._page import write_report
+from allosaur.report._readings import Readings
 from allosaur.report._sampling import PortRates, Sampler
 from allosaur.report._scale import Axis, linear_axis, named_axis
 from allosaur.report._stream_view import StreamTraffic, stream_headlines, stream_sections
@@ -50,6 +51,7 @@ __all__ = [
     "Part",
     "PortCounters",
     "PortRates",
+    "Readings",
     "Report",
     "Sampler",
     "Section",

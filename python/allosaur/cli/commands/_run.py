@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from allosaur.cli import _arguments, _options, _run_files
+from allosaur.cli import _arguments, _options
 from allosaur.cli._command import Command
-from allosaur.cli._profile_kind import is_stateful
 
 
 class Run(Command):
@@ -51,23 +49,17 @@ class Run(Command):
     def run(self, options: argparse.Namespace) -> int:
         """Run a profile of streams or of flows."""
         _arguments.check_local(options)
-        with _run_files.of_run(options) as files:
+        from allosaur.run import _files
+        from allosaur.run._command import run
+
+        with _files.of_run(options) as files:
             options.files = files
-            return self._run(options)
-
-    def _run(self, options: argparse.Namespace) -> int:
-        if is_stateful(Path(options.profile)):
-            from allosaur.cli.flows._run import run as run_flows
-
-            return run_flows(options)
-        from allosaur.cli.streams._run import run as run_streams
-
-        return run_streams(options)
+            return run(options)
 
 
 def _metric_names(**_asked: object) -> list[str]:
     """Return what thresholds may be about, for who presses Tab: of streams, and of flows."""
-    from allosaur.cli.flows._metrics import METRICS as FLOWS
-    from allosaur.cli.streams._metrics import METRICS as STREAMS
+    from allosaur.run.flows._metrics import METRICS as FLOWS
+    from allosaur.run.streams._metrics import METRICS as STREAMS
 
     return list(dict.fromkeys(metric.name for metric in (*STREAMS, *FLOWS)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from allosaur.cli._thresholds import COUNT, Metric
 from allosaur.cli.compare._rows import Row
-from allosaur.cli.flows import _metrics as _flows
-from allosaur.cli.streams import _metrics as _streams
+from allosaur.run._thresholds import COUNT, Metric
+from allosaur.run.flows import _metrics as _flows
+from allosaur.run.streams import _metrics as _streams
 
 ALIKE = ("profile", "tunables", "mode", "multiplier", "duration_asked_s", "sending_ports")
 """What must be the same of both to say much."""

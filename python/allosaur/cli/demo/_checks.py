@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from allosaur.cli.demo import _profile
-from allosaur.cli.streams._directions import pair_of
-from allosaur.cli.streams._drive import Outcome
 from allosaur.report import Check, PortCounters
+from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._result import StreamResult
 
 RATE_TOLERANCE = 0.001
 """The share by which the packets sent may differ from those asked for."""
@@ -15,12 +15,12 @@ _BURST_CLASS = "128-255"
 _MIX_CLASSES = {64: "64", 594: "512-1023", 1518: "1024-1518"}
 
 
-def check(outcome: Outcome, rate_pps: float) -> list[Check]:
+def check(outcome: StreamResult, rate_pps: float) -> list[Check]:
     """Return every check, those that hold and those that do not."""
     return list(_checks(outcome, rate_pps))
 
 
-def _checks(outcome: Outcome, rate_pps: float) -> Iterator[Check]:
+def _checks(outcome: StreamResult, rate_pps: float) -> Iterator[Check]:
     for port in outcome.plan.ports:
         sender, receiver = outcome.counters[port], outcome.counters[pair_of(port)]
         way = f"port {port} to {pair_of(port)}"

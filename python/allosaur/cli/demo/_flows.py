@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from allosaur.cli._errors import explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.demo import _http
-from allosaur.cli.flows import _hints, _run
-from allosaur.cli.flows._access import load_file
-from allosaur.cli.flows._drive import FlowPlan, FlowResult, drive
-from allosaur.cli.flows._progress import progress
-from allosaur.cli.flows._verdict import judge
-from allosaur.report import Check, FlowTraffic, Part, flow_headlines, flow_hints, flow_sections
+from allosaur.report import Check, Part
+from allosaur.run import drive_one, judge
+from allosaur.run._progress import progress
+from allosaur.run.flows import _report as _run_report
+from allosaur.run.flows._access import load_file
+from allosaur.run.flows._counts import FlowPlan
+from allosaur.run.flows._load import FlowLoad
+from allosaur.run.flows._result import FlowResult
 from allosaur.server import LocalServer
 
 RATE_CPS = 500
@@ -37,8 +40,8 @@ def run() -> FlowResult:
         try:
             client.reset()
             client.load_profile(profile)
-            with progress("demo") as shown:
-                return drive(client, plan, interrupt, shown.show)
+            with progress(["demo"]) as show:
+                return drive_one(FlowLoad(plan, client), interrupt, show)
         finally:
             client.disconnect()
 
@@ -46,33 +49,17 @@ def run() -> FlowResult:
 def check(outcome: FlowResult) -> list[Check]:
     """Return what must hold of the flows, and whether it did."""
     return [
-        Check(f"flows, {one.what}", one.ok, one.found) for one in [*_checks(outcome), *_run.checks(outcome)]
+        Check(f"flows, {one.what}", one.ok, one.found)
+        for one in [*_checks(outcome), *_run_report.checks(outcome)]
     ]
 
 
 def part(outcome: FlowResult) -> Part:
     """Return the part of the report that shows them."""
-    counters, verdict, checks = outcome.counters, judge(outcome), check(outcome)
-    names = _hints.names(counters)
-    traffic = FlowTraffic(
-        counters,
-        outcome.rates,
-        hints={name: _hints.hint(name) for name in names},
-        meanings={name: _hints.meaning(name) for name in names},
-        duration_s=outcome.elapsed_s,
-    )
-    return Part(
-        name="connections",
-        kind="flows",
-        ok=verdict.ok and all(one.ok for one in checks),
-        verdict=verdict.summary,
-        headlines=flow_headlines(traffic),
-        sections=flow_sections(traffic),
-        checks=checks,
-        reasons=verdict.reasons,
-        hints=flow_hints(traffic),
-        profile=PROFILE.read_text(encoding="utf-8"),
-    )
+    checks, found = check(outcome), outcome.part(judge(outcome))
+    ok = found.ok and all(one.ok for one in checks)
+    source = PROFILE.read_text(encoding="utf-8")
+    return replace(found, name="connections", ok=ok, checks=checks, profile=source)
 
 
 def _checks(outcome: FlowResult) -> Iterator[Check]:

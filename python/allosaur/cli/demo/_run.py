@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
@@ -24,22 +25,16 @@ from allosaur.cli._options import FOREVER
 from allosaur.cli._steal import StealTime
 from allosaur.cli.demo import _checks, _flows
 from allosaur.cli.demo import _profile as _demo_profile
-from allosaur.cli.flows import _summary as _flow_summary
-from allosaur.cli.flows._drive import FlowResult
-from allosaur.cli.flows._verdict import judge as judge_flows
-from allosaur.cli.streams import _groups, _summary
-from allosaur.cli.streams._drive import Outcome, Plan, drive
-from allosaur.cli.streams._progress import progress
-from allosaur.cli.streams._verdict import judge
-from allosaur.report import (
-    Check,
-    Part,
-    Report,
-    StreamTraffic,
-    stream_headlines,
-    stream_sections,
-    write_report,
-)
+from allosaur.report import Check, Part, Report, write_report
+from allosaur.run import _summary, drive_one, judge
+from allosaur.run._progress import progress
+from allosaur.run.flows import _tables as _flow_tables
+from allosaur.run.flows._result import FlowResult
+from allosaur.run.streams import _groups
+from allosaur.run.streams import _tables as _stream_tables
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._load import StreamLoad
+from allosaur.run.streams._result import StreamResult
 
 PORTS = (0, 1)
 DURATION_MIN_S = 2.0
@@ -68,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("the demo was stopped before its end", flows.exit_code)
     of_streams = _checks.check(outcome, rate_pps)
     checks = [*of_streams, *_flows.check(flows)]
-    ok = verdict.ok and judge_flows(flows).ok and all(check.ok for check in checks)
+    ok = verdict.ok and judge(flows).ok and all(check.ok for check in checks)
     report = _report(outcome, flows, of_streams, rate_pps, _verdict(outcome, flows, checks, ok), ok)
     with _report_file.writing(report_path):
         write_report(report_path, report)
@@ -76,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
         result = {
             **_result.heading("demo"),
             "rate_asked_pps": rate_pps,
-            **_summary.json_object(outcome, verdict),
-            "conversations": _flow_summary.json_object(flows, judge_flows(flows)),
+            **_summary.document(outcome, verdict),
+            "conversations": _summary.document(flows, judge(flows)),
             "checks": [{"what": check.what, "ok": check.ok, "found": check.found} for check in checks],
             "report": str(report_path),
             "ok": ok,
@@ -109,7 +104,7 @@ def _check_options(options: argparse.Namespace, report: Path) -> None:
     _report_file.checked(str(report))
 
 
-def _send(duration_s: float, rate_pps: float) -> Outcome:
+def _send(duration_s: float, rate_pps: float) -> StreamResult:
     """Start the server, send both ways, and stop it."""
     from allosaur.server import LocalServer
 
@@ -135,15 +130,15 @@ def _send(duration_s: float, rate_pps: float) -> Outcome:
                 f"Sending {rate} of IMIX and a chain of bursts each way, for {duration_s:g} s.",
                 file=sys.stderr,
             )
-            with progress("demo") as shown:
+            with progress(["demo"]) as show:
                 plan = Plan(PORTS, "1", duration_s, PORTS)
-                return drive(client, plan, interrupt, shown.show, grouping=grouping)
+                return drive_one(StreamLoad(plan, client, grouping), interrupt, show)
         finally:
             client.disconnect()
 
 
 def _report(
-    outcome: Outcome, flows: FlowResult, of_streams: list[Check], rate_pps: float, verdict: str, ok: bool
+    outcome: StreamResult, flows: FlowResult, of_streams: list[Check], rate_pps: float, verdict: str, ok: bool
 ) -> Report:
     source = Path(_demo_profile.__file__)
     rate, bursts = _format.rate(rate_pps, "pps"), _demo_profile.CHAIN_PACKETS
@@ -171,33 +166,16 @@ def _report(
     )
 
 
-def _part(outcome: Outcome, checks: list[Check]) -> Part:
-    verdict = judge(outcome)
-    traffic = StreamTraffic(
-        outcome.counters,
-        outcome.rates,
-        verdict.directions,
-        outcome.streams,
-        outcome.other_packets,
-        outcome.elapsed_s,
-    )
-    return Part(
-        name="packets",
-        kind="streams",
-        ok=verdict.ok and all(check.ok for check in checks),
-        verdict=verdict.summary,
-        headlines=stream_headlines(traffic),
-        sections=stream_sections(traffic),
-        checks=checks,
-        reasons=verdict.reasons,
-        hints=outcome.hints,
-        profile=Path(_demo_profile.__file__).read_text(encoding="utf-8"),
-    )
+def _part(outcome: StreamResult, checks: list[Check]) -> Part:
+    part = outcome.part(judge(outcome))
+    source = Path(_demo_profile.__file__).read_text(encoding="utf-8")
+    ok = part.ok and all(check.ok for check in checks)
+    return replace(part, name="packets", ok=ok, checks=checks, profile=source)
 
 
-def _text(outcome: Outcome, flows: FlowResult, checks: list[Check], ok: bool, report: Path) -> str:
-    lines = [_summary.totals(outcome, judge(outcome)), ""]
-    lines += [_flow_summary.totals(flows.counters, flows.elapsed_s), ""]
+def _text(outcome: StreamResult, flows: FlowResult, checks: list[Check], ok: bool, report: Path) -> str:
+    lines = [_stream_tables.totals(outcome), ""]
+    lines += [_flow_tables.totals(flows.counters, flows.elapsed_s), ""]
     lines += [f"  {'ok    ' if check.ok else 'FAILED'}  {check.what}: {check.found}" for check in checks]
     lines += [f"  warning: {warning}" for warning in outcome.warnings]
     verdict = _format.verdict(ok, _verdict(outcome, flows, checks, ok), ("PASSED", "FAILED"))
@@ -214,7 +192,7 @@ def _text(outcome: Outcome, flows: FlowResult, checks: list[Check], ok: bool, re
     return "\n".join(lines)
 
 
-def _verdict(outcome: Outcome, flows: FlowResult, checks: list[Check], ok: bool) -> str:
+def _verdict(outcome: StreamResult, flows: FlowResult, checks: list[Check], ok: bool) -> str:
     if ok:
         packets, connections = outcome.total.tx_packets, flows.counters.client.connected_flows
         return (
@@ -222,7 +200,7 @@ def _verdict(outcome: Outcome, flows: FlowResult, checks: list[Check], ok: bool)
             f"all {connections:,} connections completed, and every byte of them was received."
         )
     failed = [f"{check.what}: {check.found}" for check in checks if not check.ok]
-    reasons = [*judge(outcome).reasons, *judge_flows(flows).reasons]
+    reasons = [*judge(outcome).reasons, *judge(flows).reasons]
     if failed:
         reasons.append(f"{len(failed)} of {len(checks)} checks failed, the first is {failed[0]}")
     return "; ".join(reasons) + "."

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli._steal import StealTime
-from allosaur.cli.flows._drive import ALL_CLIENTS, read
 from allosaur.report import FlowCounters
+from allosaur.run.flows._counts import ALL_CLIENTS
+from allosaur.run.flows._readings import read
 from allosaur.server import LocalServer
 
 if TYPE_CHECKING:

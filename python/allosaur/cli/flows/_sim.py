@@ -18,11 +18,12 @@ from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
 from allosaur.cli._options import FOREVER
 from allosaur.cli._pcap import summarize
-from allosaur.cli.flows import _summary as _run_summary
-from allosaur.cli.flows._access import load_file, resetting
-from allosaur.cli.flows._drive import FlowPlan, FlowResult
-from allosaur.cli.flows._verdict import ends
 from allosaur.report import SIDES, FlowCounters, Outcomes, SideCounters
+from allosaur.run.flows import _tables as _run_tables
+from allosaur.run.flows._access import load_file, resetting
+from allosaur.run.flows._counts import FlowPlan
+from allosaur.run.flows._result import FlowResult
+from allosaur.run.flows._verdict import ends
 
 DEFAULT_DURATION_S = 5.0
 _SUMMARY = (
@@ -85,7 +86,7 @@ def judge(outcome: Mapping[str, Any], resetting_sides: frozenset[str]) -> list[s
     counters. Flows that were reset or given up are told by their ends.
     """
     plan = FlowPlan(resetting=resetting_sides)
-    ended = ends(FlowResult(plan, outcome["seconds"], 0.0, _flow_counters(outcome), []))
+    ended = ends(FlowResult(plan, _flow_counters(outcome), elapsed_s=outcome["seconds"]))
     others = [one for one in outcome["verdict"]["problems"] if not one.endswith(_TOLD_BY_ENDS)]
     return [*ended, *others]
 
@@ -160,7 +161,7 @@ def text(outcome: Mapping[str, Any]) -> str:
     outcomes = Outcomes.from_reply(outcome["outcomes"])
     rows += [[label, *map(_format.count, values)] for label, values in outcomes.rows()]
     parts = [_format.table(["", "clients", "servers"], rows), ""]
-    if times := _run_summary.times(outcomes):
+    if times := _run_tables.times(outcomes):
         parts += [times, ""]
     counters = [
         [("! " if client["is_error"] else "  ") + client["name"], _number(client), _number(server)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.cli.flows._hints import hint
+from allosaur.run.flows._hints import hint
 
 NO_FLOWS = "No flow is recorded: start the profile with --record-flows 1s."
 NO_LATENCY = "No latency is measured: start the profile with --latency 10."

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _again, _output_file, _profile, _report_file, _result, _run
+from allosaur.cli import _again, _arguments, _output_file, _profile, _report_file, _result, _run
 from allosaur.cli._access import remote_client, remote_stateful_client
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._interrupt import Interrupt
@@ -24,9 +24,8 @@ from allosaur.cli.ndr._progress import SearchProgress
 from allosaur.cli.ndr._rates import flow_factor
 from allosaur.cli.ndr._result import CaseResult, search_json
 from allosaur.cli.ndr._streams import StreamBench, load_streams
-from allosaur.cli.streams._directions import pair_of
-from allosaur.cli.streams._ports import refuse_options_of_flows
 from allosaur.report import write_report
+from allosaur.run.streams._directions import pair_of
 from allosaur.search import Goal, Journal, SearchPlan, Stopped, Trial, find
 from allosaur.server import LocalServer
 
@@ -74,7 +73,7 @@ def _check(options: argparse.Namespace, has_flows: bool) -> None:
         flow_factor(options.max, "--max")
         flow_factor(options.min or "1", "--min")
     else:
-        refuse_options_of_flows(argparse.Namespace(**{**vars(options), "latency": None}))
+        _arguments.refuse_options_of_flows(argparse.Namespace(**{**vars(options), "latency": None}))
         options.ports = [0] if options.ports is None else options.ports
         if options.both:
             options.ports = list(

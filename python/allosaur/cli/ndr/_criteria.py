@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from allosaur.cli import _thresholds
-from allosaur.cli._thresholds import COUNT, TIME, Document, Labels, Metric, Reading, Thresholds
+from allosaur.run import _thresholds
+from allosaur.run._thresholds import COUNT, TIME, Document, Labels, Metric, Reading, Thresholds
 
 LATENCY = "latency"
 """What metrics of times need."""

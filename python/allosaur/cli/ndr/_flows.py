@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 from allosaur.cli import _gateways
 from allosaur.cli._errors import EXIT_SETUP, bad_input
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.flows._access import (
+from allosaur.cli.ndr import _criteria
+from allosaur.cli.ndr._bench import Case, Scale, Show
+from allosaur.cli.ndr._rates import flow_factor
+from allosaur.run import drive_one
+from allosaur.run.flows._access import (
     check_clients,
     load_file,
     plan_of,
@@ -24,11 +28,9 @@ from allosaur.cli.flows._access import (
     resetting,
     take_server,
 )
-from allosaur.cli.flows._drive import FlowResult, drive
-from allosaur.cli.flows._verdict import ends, failed_flows, is_comparable
-from allosaur.cli.ndr import _criteria
-from allosaur.cli.ndr._bench import Case, Scale, Show
-from allosaur.cli.ndr._rates import flow_factor
+from allosaur.run.flows._load import FlowLoad
+from allosaur.run.flows._result import FlowResult
+from allosaur.run.flows._verdict import ends, failed_flows
 from allosaur.search import Stopped, Trial
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class FlowBench:
         self._interrupt = interrupt
         options.multiplier = "1"
         self._plan = plan_of(options)
-        check_clients(client, options)
+        check_clients(client, options.clients)
         take_server(client, options.force, options.ports)
         mask = self._plan.client_mask
         self.ports: Sequence[int] = [
@@ -90,7 +92,9 @@ class FlowBench:
         self._interrupt.sleep(self._options.pause)
         plan = replace(self._plan, multiplier=load, duration_s=duration_s)
         begun_s = time.monotonic()
-        outcome = drive(self._client, plan, self._interrupt, lambda moment: show(moment.elapsed_s))
+        outcome = drive_one(
+            FlowLoad(plan, self._client), self._interrupt, lambda moments: show(moments[0].elapsed_s)
+        )
         if outcome.exit_code is not None:
             raise self._stopped("stopped")
         if outcome.cut_short:
@@ -137,7 +141,7 @@ def counted(outcome: FlowResult, load: float, took_s: float, options: argparse.N
 
 
 def _are_bytes_missing(outcome: FlowResult) -> bool:
-    return bool(outcome.counters.lost_bytes and is_comparable(outcome) and not outcome.plan.resetting)
+    return bool(outcome.counters.lost_bytes and outcome.is_comparable and not outcome.plan.resetting)
 
 
 def worst_latency(ports: Mapping[int, Mapping[str, Any]]) -> dict[str, float] | None:

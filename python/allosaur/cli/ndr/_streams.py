@@ -16,10 +16,13 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.ndr import _criteria
 from allosaur.cli.ndr._bench import Case, Scale, Show
 from allosaur.cli.ndr._rates import packet_rate
-from allosaur.cli.streams import _groups
-from allosaur.cli.streams._directions import directions
-from allosaur.cli.streams._drive import Moment, Outcome, Plan, drive, watched_ports
 from allosaur.report import StreamCounters
+from allosaur.run import Moment, drive_one
+from allosaur.run.streams import _groups
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._load import StreamLoad, watched_ports
+from allosaur.run.streams._progress import StreamMoment
+from allosaur.run.streams._result import StreamResult
 from allosaur.search import Stopped, Trial
 
 if TYPE_CHECKING:
@@ -119,13 +122,13 @@ class StreamBench:
         begun_s = time.monotonic()
         self._count_from_here()
 
-        def shown(moment: Moment) -> None:
-            show(moment.elapsed_s)
+        def shown(moments: Sequence[Moment]) -> None:
+            show(moments[0].elapsed_s)
             if self._options.plugin is not None:
                 stats: Mapping[Any, Any] = self._client.get_stats(ports=self.ports, only_given=True)
                 self.server_counters = stats["global"]
 
-        outcome = drive(self._client, plan, self._interrupt, shown, grouping=self._grouping)
+        outcome = drive_one(StreamLoad(plan, self._client, self._grouping), self._interrupt, shown)
         self._check(outcome)
         return self._counted(outcome, load, time.monotonic() - begun_s)
 
@@ -139,7 +142,9 @@ class StreamBench:
         samples: list[Sample] = []
         acted: list[float] = []
 
-        def show(moment: Moment) -> None:
+        def show(moments: Sequence[Moment]) -> None:
+            moment = moments[0]
+            assert isinstance(moment, StreamMoment)
             received = sum(one.rx_packets for one in moment.counters.values())
             samples.append(Sample(moment.elapsed_s, received, sum(one or 0 for one in moment.lost.values())))
             if not acted and moment.elapsed_s >= at_s:
@@ -147,7 +152,7 @@ class StreamBench:
                 act(moment.elapsed_s)
 
         plan = Plan(self.ports, f"{load:.9f}pps", duration_s, self._watched, self._options.force)
-        outcome = drive(self._client, plan, self._interrupt, show, grouping=self._grouping)
+        outcome = drive_one(StreamLoad(plan, self._client, self._grouping), self._interrupt, show)
         self._check(outcome)
         return samples
 
@@ -161,7 +166,7 @@ class StreamBench:
         with explained("cannot change the rate"):
             self._client.update(ports=self.ports, mult=f"{load:.9f}pps", force=self._options.force)
 
-    def _check(self, outcome: Outcome) -> None:
+    def _check(self, outcome: StreamResult) -> None:
         """Raise `Stopped` when a signal or somebody else ended the traffic."""
         if outcome.exit_code is not None:
             raise self._stopped("stopped")
@@ -173,9 +178,9 @@ class StreamBench:
         self.exit_code = self._interrupt.exit_code
         return Stopped(why)
 
-    def _counted(self, outcome: Outcome, load: float, took_s: float) -> Trial:
+    def _counted(self, outcome: StreamResult, load: float, took_s: float) -> Trial:
         plan, options = outcome.plan, self._options
-        found = directions(outcome.grouping, plan.ports, outcome.counters, outcome.streams)
+        found = outcome.directions
         if all(one.lost_packets is None for one in found):
             raise CommandError(
                 "no port receives what is sent, so that nothing tells what is lost: ports are pairs, 0 and "

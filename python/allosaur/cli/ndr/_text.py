@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from allosaur.cli import _format
-from allosaur.cli._cut_short import UNTIL_THEN
 from allosaur.cli.ndr._progress import percent, told
 from allosaur.cli.ndr._result import CaseResult
+from allosaur.run._cut_short import UNTIL_THEN
 from allosaur.search import Bounds, Trial
 
 

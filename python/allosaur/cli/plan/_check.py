@@ -10,9 +10,9 @@ from typing import Any
 
 from allosaur.cli import _profile
 from allosaur.cli._errors import brief, explained
-from allosaur.cli.flows._access import load_file
 from allosaur.cli.flows._measured import Generator, ran_s_of_data_threads
 from allosaur.cli.plan._load import Load
+from allosaur.run.flows._access import load_file
 
 CORE_SHARE = 0.5
 """A core that has less to do with flows wakes up often for little; one that has more may miss some."""

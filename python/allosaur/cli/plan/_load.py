@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from allosaur.cli import _profile
 from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import CommandError, bad_input
-from allosaur.cli.flows._access import load_file
+from allosaur.run.flows._access import load_file
 
 if TYPE_CHECKING:
     from allosaur import ASTFProfile, ASTFProfileLight, STLStream

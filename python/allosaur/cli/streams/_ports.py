@@ -1,4 +1,4 @@
-"""Which ports a command about streams is for, and which of its options are for flows."""
+"""Which ports a command about streams is for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from allosaur.cli._access import check_ports
-from allosaur.cli._arguments import OPTIONS_OF_FLOWS
-from allosaur.cli._errors import bad_input
 
 if TYPE_CHECKING:
     from allosaur import STLClient
@@ -32,10 +30,3 @@ def sending_ports(client: STLClient) -> list[int]:
 def loaded_ports(client: STLClient) -> list[int]:
     """Return the ports that have streams, whoever owns them."""
     return [number for number, port in client.ports.items() if port.state != "IDLE"]
-
-
-def refuse_options_of_flows(options: argparse.Namespace) -> None:
-    """Refuse options that mean nothing for streams."""
-    given = [name for name in OPTIONS_OF_FLOWS if getattr(options, name.replace("-", "_")) is not None]
-    if given:
-        raise bad_input(f"--{given[0]} is for stateful profiles, and {options.profile} has streams")

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 from allosaur._files import no_file
 from allosaur.cli import _gateways, _profile, _result
 from allosaur.cli._access import check_ports, remote_client, take
-from allosaur.cli._cut_short import exit_code
 from allosaur.cli._errors import bad_input, explained
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.streams import _summary
-from allosaur.cli.streams._directions import pair_of
-from allosaur.cli.streams._drive import Outcome, Plan, drive, watched_ports
-from allosaur.cli.streams._groups import Grouping
-from allosaur.cli.streams._progress import progress
-from allosaur.cli.streams._verdict import Verdict, judge
+from allosaur.run import Verdict, _summary, drive_one, judge
+from allosaur.run._progress import progress
+from allosaur.run._verdict import exit_code
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._groups import Grouping
+from allosaur.run.streams._load import StreamLoad
+from allosaur.run.streams._result import StreamResult
 
 if TYPE_CHECKING:
     from allosaur import STLClient
@@ -39,17 +40,17 @@ def run(options: argparse.Namespace) -> int:
                 client.stop(ports=[f"{port}.*" for port in plan.ports])
         _gateways.wait(client, [] if options.dst_mac_pcap else plan.ports, interrupt, options.force)
         begin = functools.partial(_begin, client, options)
-        with progress(Path(options.file).name) as shown:
+        with progress([Path(options.file).name]) as show:
             grouping = Grouping.none(plan.ports, "a capture is sent as it was recorded")
             with _profile.noted_warnings() as noted:
-                outcome = drive(client, plan, interrupt, shown.show, begin, grouping)
+                outcome = drive_one(StreamLoad(plan, client, grouping, begin), interrupt, show)
             outcome = replace(outcome, profile_warnings=noted)
         if not options.remote and not outcome.cut_short:
             with explained("cannot clear the ports"):
                 client.remove_all_streams(ports=list(plan.ports))
     verdict = judge(outcome)
     _print(options, outcome, verdict)
-    return exit_code(outcome, verdict.ok)
+    return exit_code([outcome], verdict.ok)
 
 
 def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
@@ -60,8 +61,7 @@ def _plan(client: STLClient, options: argparse.Namespace) -> Plan:
             raise bad_input("--ports: with --dual name one port of each pair; the other one sends, too")
         ports += partners
     check_ports(client, ports)
-    watched = watched_ports(ports, client.get_port_count())
-    return Plan(ports, "1", options.duration, watched, options.force)
+    return Plan(ports, "1", options.duration, force=options.force)
 
 
 def _begin(client: STLClient, options: argparse.Namespace) -> None:
@@ -82,7 +82,7 @@ def _begin(client: STLClient, options: argparse.Namespace) -> None:
         client.push_pcap(options.file, **fields, force=options.force)
 
 
-def _print(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> None:
+def _print(options: argparse.Namespace, outcome: StreamResult, verdict: Verdict) -> None:
     if not options.json:
         print(_summary.text(outcome, verdict))
         return
@@ -92,7 +92,7 @@ def _print(options: argparse.Namespace, outcome: Outcome, verdict: Verdict) -> N
         "remote": options.remote,
         "server": str(options.server),
         "sending_ports": list(outcome.plan.ports),
-        **_summary.json_object(outcome, verdict),
+        **_summary.document(outcome, verdict),
     }
     del result["multiplier"]
     print(json.dumps(result, indent=2))

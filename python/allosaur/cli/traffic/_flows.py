@@ -14,9 +14,14 @@ from allosaur.cli._answer import Answer, listed
 from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli.flows import _summary, _tables
-from allosaur.cli.flows._access import (
+from allosaur.cli.flows import _tables
+from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
+from allosaur.report import FlowCounters
+from allosaur.run import Verdict, judge
+from allosaur.run.flows import _tables as _run_tables
+from allosaur.run.flows._access import (
     DEFAULT_PROFILE,
+    RESTING,
     check_clients,
     factor,
     load_file,
@@ -25,19 +30,9 @@ from allosaur.cli.flows._access import (
     put,
     take_server,
 )
-from allosaur.cli.flows._drive import (
-    ALL_CLIENTS,
-    RESTING,
-    FlowPlan,
-    FlowResult,
-    begin,
-    latencies,
-    read,
-    read_groups,
-)
-from allosaur.cli.flows._verdict import FlowVerdict, judge
-from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
-from allosaur.report import FlowCounters
+from allosaur.run.flows._counts import ALL_CLIENTS, FlowPlan
+from allosaur.run.flows._readings import begin, latencies, read, read_groups
+from allosaur.run.flows._result import FlowResult
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, ASTFProfile, ASTFProfileLight, STLClient
@@ -76,7 +71,7 @@ class Flows(Traffic):
     def start(self, interrupt: Interrupt) -> Started:
         client, options, plan = self._client, self.options, self._plan
         assert self._profile is not None, "it is loaded"
-        check_clients(client, options)
+        check_clients(client, options.clients)
         take_server(client, options.force)
         put(client, plan, Path(options.profile), self._profile, options.force)
         _gateways.wait(client, _gateways.of_flows(client, plan.client_mask), interrupt)
@@ -161,20 +156,20 @@ class Flows(Traffic):
             counters = read(client, name, is_sum)
             is_over = all(state in RESTING for profile, state in states.items() if is_sum or profile == name)
             verdict = verdict_so_far(counters, is_over)
-            parts = [_tables.states(states), _summary.totals(counters)]
-            if times := _summary.times(counters.outcomes):
+            parts = [_tables.states(states), _run_tables.totals(counters)]
+            if times := _run_tables.times(counters.outcomes):
                 parts.append(times)
             result: dict[str, Any] = {
                 "profile_id": None if is_sum else name,
                 "states": states,
-                **_summary.counters_json(counters),
+                **_run_tables.counters_json(counters),
                 "times": {} if counters.outcomes is None else counters.outcomes.times,
                 "verdict": _verdict_json(verdict),
             }
             for text, key, value in self._more(name, is_sum):
                 parts.append(text)
                 result[key] = value
-        parts.append("\n".join(_summary.errors(counters)) or "No error counter has grown.")
+        parts.append("\n".join(_run_tables.errors(counters)) or "No error counter has grown.")
         if verdict is not None:
             parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
         return Answer("\n\n".join(parts), result)
@@ -187,18 +182,18 @@ class Flows(Traffic):
             yield _tables.counters(every), "counters", every
         if options.groups:
             groups = read_groups(client, name)
-            text = _summary.groups(groups) if groups else f"Profile '{name}' has no groups."
-            yield text, "groups", {one: _summary.counters_json(found) for one, found in groups.items()}
+            text = _run_tables.groups(groups) if groups else f"Profile '{name}' has no groups."
+            yield text, "groups", {one: _run_tables.counters_json(found) for one, found in groups.items()}
         if options.latency:
             measured = latencies(client)
-            text = _summary.latency(measured) if measured else _tables.NO_LATENCY
+            text = _run_tables.latency(measured) if measured else _tables.NO_LATENCY
             yield text, "latency", {str(port): one for port, one in measured.items()}
         if options.flows:
             records = client.get_flow_info(name)
             yield _tables.flows(records) if records else _tables.NO_FLOWS, "flows", records
 
 
-def verdict_so_far(counters: FlowCounters, is_over: bool) -> FlowVerdict | None:
+def verdict_so_far(counters: FlowCounters, is_over: bool) -> Verdict | None:
     """Judge a profile that was started by itself; `None` when no flow was there yet.
 
     Who stops it wants its flows to end. What its programs are, nobody knows here: one that ends with a
@@ -208,10 +203,10 @@ def verdict_so_far(counters: FlowCounters, is_over: bool) -> FlowVerdict | None:
         return None
     mask = ALL_CLIENTS if counters.client.begun_flows else 0
     plan = FlowPlan(client_mask=mask, close_s=1.0)
-    return judge(FlowResult(plan, 0.0, 0.0, counters, [], is_over=is_over))
+    return judge(FlowResult(plan, counters, is_over=is_over))
 
 
-def _verdict_json(verdict: FlowVerdict | None) -> dict[str, Any] | None:
+def _verdict_json(verdict: Verdict | None) -> dict[str, Any] | None:
     if verdict is None:
         return None
     return {"ok": verdict.ok, "summary": verdict.summary, "reasons": list(verdict.reasons)}

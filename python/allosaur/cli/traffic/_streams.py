@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from allosaur.cli import _answer, _format, _gateways, _profile
 from allosaur.cli._access import check_ports, names, refuse_running, remote_client, take
 from allosaur.cli._answer import Answer
+from allosaur.cli._arguments import refuse_options_of_flows
 from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli.streams._ports import chosen, loaded_ports, refuse_options_of_flows, sending_ports
+from allosaur.cli.streams._ports import chosen, loaded_ports, sending_ports
 from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
 from allosaur.report import PortCounters
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from allosaur.cli import _main, _options, _profile, _unread_output
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
-from allosaur.cli.flows._access import load_file
+from allosaur.run.flows._access import load_file
 
 _FAULTS = {
     "NONE": [],

@@ -18,10 +18,10 @@ from typing import NoReturn, TypeVar
 from allosaur.cli import _options, _unread_output
 from allosaur.cli._binary import server_binary
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
-from allosaur.cli._run_files import RunFiles
-from allosaur.cli.flows import _run
 from allosaur.cli.trex import _options as _trex_options
 from allosaur.cli.trex._options import Effect
+from allosaur.run._command import OwnServer, run
+from allosaur.run._files import RunFiles
 
 DEFAULT_CONFIG = "/etc/trex_cfg.yaml"
 """Where TRex looks for its configuration."""
@@ -114,7 +114,7 @@ def _run_batch(given: dict[str, str], command: list[str]) -> int:
     )
     config = given.get("--cfg", DEFAULT_CONFIG)
     # The first words are those for the file, and where to listen: a run has a server of its own.
-    return _run.run(options, _run.OwnServer(config, command[_WORDS_OF_FILE:]))
+    return run(options, OwnServer(config, command[_WORDS_OF_FILE:]))
 
 
 def _mask(given: dict[str, str]) -> list[int] | None:

@@ -6,16 +6,12 @@ here: `run`, `stats` and `stop`, `sim`, the demo, the trials of `ndr`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from allosaur.cli import _thresholds
-from allosaur.cli._cut_short import UNTIL_THEN
-from allosaur.cli._thresholds import Checked, Thresholds
-from allosaur.cli.flows._drive import FlowResult
-from allosaur.cli.flows._hints import told_shortly
 from allosaur.report import FAILED, HTTP_CLASSES, SIDES, FlowCounters, Outcomes
+from allosaur.run._thresholds import NONE, Thresholds
+from allosaur.run.flows._counts import FlowCounts
+from allosaur.run.flows._hints import told_shortly
 
 _CUT_OFF_FRAMES = ("err_no_syn", "err_cwf")
 """Frames that were under way when flows were left as they were: no failure of a run that asked for it."""
@@ -36,49 +32,20 @@ _BAD_CLASSES = {
 _UNTOLD = "this server does not tell how flows ended"
 
 
-@dataclass(frozen=True)
-class FlowVerdict:
-    """Whether the run kept its promise, and if not, why."""
-
-    ok: bool
-    summary: str
-    reasons: Sequence[str] = ()
-    thresholds: Sequence[Checked] = ()
-    """What became of each threshold."""
-    built_in: Mapping[str, Any] = field(default_factory=dict)
-    """With thresholds: the verdict without them, and what they allowed."""
-
-
-def judge(result: FlowResult, thresholds: Thresholds = _thresholds.NONE) -> FlowVerdict:
-    """Say whether all flows that were offered began, came to the end of their programs, and went well.
-
-    What thresholds decide on is left to them.
-    """
-    if result.cut_short:
-        reasons = [result.cut_short, UNTIL_THEN]
-        return FlowVerdict(False, "; ".join(reasons), reasons)
-    reasons = [
+def reasons(result: FlowCounts, thresholds: Thresholds) -> list[str]:
+    """Return why not all flows that were offered began, came to the end of their programs, and went well."""
+    why = [
         *_missing(result, thresholds),
         *ends(result, thresholds),
         *_losses(result, thresholds),
         *_errors(result, thresholds),
     ]
     if result.overdue:
-        reasons.append("flows were still open long after the end, and were not waited for")
-    if reasons:
-        return FlowVerdict(False, "; ".join(reasons), reasons)
-    return FlowVerdict(True, _praise(result))
+        why.append("flows were still open long after the end, and were not waited for")
+    return why
 
 
-def judge_by(thresholds: Thresholds, result: FlowResult, document: Mapping[str, Any]) -> FlowVerdict:
-    """Say the same, and whether each threshold held for the document of the run."""
-    built_in = judge(result, thresholds)
-    checked = thresholds.check(None if result.cut_short else document)
-    allowed = [] if built_in.reasons else judge(result).reasons
-    return replace(built_in, **_thresholds.changes(built_in, checked, allowed))
-
-
-def ends(result: FlowResult, thresholds: Thresholds = _thresholds.NONE) -> list[str]:
+def ends(result: FlowCounts, thresholds: Thresholds = NONE) -> list[str]:
     """Say which flows did not come to the end of their programs, or came to it with no or a bad answer."""
     counters, outcomes = result.counters, result.counters.outcomes
     if outcomes is None:
@@ -97,7 +64,7 @@ def ends(result: FlowResult, thresholds: Thresholds = _thresholds.NONE) -> list[
     return [*reasons, *_bad_responses(counters, outcomes, thresholds)]
 
 
-def failed_flows(result: FlowResult) -> int:
+def failed_flows(result: FlowCounts) -> int:
     """Count the flows that did not do what they should, at the end that knows of more."""
     outcomes = result.counters.outcomes
     if outcomes is None:
@@ -105,14 +72,10 @@ def failed_flows(result: FlowResult) -> int:
         # Those that were cut off at the end are not known from those that found no other end.
         return (0 if result.plan.no_close else alone) + result.counters.client.dropped_flows
     sides = (
-        sum(
-            outcomes.side(side).count(name)
-            for name in FAILED
-            if not _is_allowed(name, side, result, _thresholds.NONE)
-        )
+        sum(outcomes.side(side).count(name) for name in FAILED if not _is_allowed(name, side, result, NONE))
         for side in SIDES
     )
-    unanswered = _unanswered(result, outcomes, _thresholds.NONE)
+    unanswered = _unanswered(result, outcomes, NONE)
     bad = 0 if result.counters.are_servers_ours else sum(_bad_counts(outcomes).values())
     return max(*sides, unanswered) + bad
 
@@ -126,22 +89,7 @@ def undecided_errors(counters: FlowCounters, thresholds: Thresholds) -> list[tup
     ]
 
 
-def is_cut_off_asked(result: FlowResult) -> bool:
-    """Whether the user wanted flows to end with the test: he said when, or stopped it."""
-    return result.plan.no_close or result.plan.close_s > 0 or result.exit_code is not None
-
-
-def is_comparable(result: FlowResult) -> bool:
-    """Whether each flow ended as it should, so that what was sent must have arrived.
-
-    Of others some bytes were under way; they failed already, or were asked for.
-    """
-    outcomes = result.counters.outcomes
-    failed = 0 if outcomes is None else outcomes.client.failed() + outcomes.server.failed()
-    return result.is_over and not result.plan.no_close and not failed
-
-
-def _missing(result: FlowResult, thresholds: Thresholds) -> list[str]:
+def _missing(result: FlowCounts, thresholds: Thresholds) -> list[str]:
     counters, plan = result.counters, result.plan
     reasons = []
     if plan.servers_only:
@@ -156,15 +104,15 @@ def _missing(result: FlowResult, thresholds: Thresholds) -> list[str]:
     return reasons
 
 
-def _is_allowed(name: str, side: str, result: FlowResult, thresholds: Thresholds) -> bool:
+def _is_allowed(name: str, side: str, result: FlowCounts, thresholds: Thresholds) -> bool:
     """Whether flows of a side may end so: thresholds decide, or the user asked for it."""
-    if name == "cut_off" and is_cut_off_asked(result):
+    if name == "cut_off" and result.is_cut_off_asked:
         return True
     where = {"side": [side]}
     return thresholds.decide(name, where) or thresholds.decide("completed", where)
 
 
-def _unanswered(result: FlowResult, outcomes: Outcomes, thresholds: Thresholds) -> int:
+def _unanswered(result: FlowCounts, outcomes: Outcomes, thresholds: Thresholds) -> int:
     """Count flows of clients without any data, but as many as were allowed to end before."""
     if thresholds.decide("unanswered", {"side": ["client"]}):
         return 0
@@ -200,7 +148,7 @@ def _bad_responses(counters: FlowCounters, outcomes: Outcomes, thresholds: Thres
             yield f"{count:,} {_BAD_CLASSES[name]} ({share:.3g} %)"
 
 
-def _unconnected(result: FlowResult, thresholds: Thresholds) -> Iterator[str]:
+def _unconnected(result: FlowCounts, thresholds: Thresholds) -> Iterator[str]:
     """Judge by connections alone, where a server does not tell how flows ended."""
     client = result.counters.client
     alone = client.begun_flows - client.connected_flows
@@ -210,7 +158,7 @@ def _unconnected(result: FlowResult, thresholds: Thresholds) -> Iterator[str]:
         yield f"{alone:,} flows found no other end ({100 * alone / client.begun_flows:.3g} %)"
 
 
-def _dropped(result: FlowResult) -> Iterator[str]:
+def _dropped(result: FlowCounts) -> Iterator[str]:
     if result.plan.resetting:
         return
     for side in SIDES:
@@ -218,9 +166,9 @@ def _dropped(result: FlowResult) -> Iterator[str]:
             yield f"{dropped:,} established connections were dropped, at {side}s (tcps_drops); {_UNTOLD}"
 
 
-def _losses(result: FlowResult, thresholds: Thresholds) -> Iterator[str]:
+def _losses(result: FlowCounts, thresholds: Thresholds) -> Iterator[str]:
     """Say what was sent and did not arrive, where both ends are ours and no flow was cut off."""
-    if not is_comparable(result):
+    if not result.is_comparable:
         return
     counters = result.counters
     if counters.lost_messages and not thresholds.decide("messages"):
@@ -229,13 +177,13 @@ def _losses(result: FlowResult, thresholds: Thresholds) -> Iterator[str]:
         yield f"{counters.lost_bytes:,} bytes of TCP were sent and not received"
 
 
-def _errors(result: FlowResult, thresholds: Thresholds) -> list[str]:
+def _errors(result: FlowCounts, thresholds: Thresholds) -> list[str]:
     expected = _CUT_OFF_FRAMES if result.plan.no_close else ()
     errors = [one for one in undecided_errors(result.counters, thresholds) if one[1] not in expected]
     return [f"errors were counted: {told_shortly(errors)}"] if errors else []
 
 
-def _praise(result: FlowResult) -> str:
+def praise(result: FlowCounts) -> str:
     """Say what was looked at and found right, and nothing else."""
     counters, plan = result.counters, result.plan
     outcomes = counters.outcomes
@@ -252,7 +200,7 @@ def _praise(result: FlowResult) -> str:
     if cut_off:
         completed = f"completed{at_both}, but for {cut_off:,} that were cut off by the end, as asked"
     else:
-        arrived = has_both and is_comparable(result) and not plan.resetting
+        arrived = has_both and result.is_comparable and not plan.resetting
         completed = f"completed{at_both}" + (", all that was sent was received" if arrived else "")
     return f"{offered} {completed}{_aside(outcomes, counters)}, and no errors were counted"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli._thresholds import (
+from allosaur.report import HTTP_CLASSES
+from allosaur.run._thresholds import (
     BPS,
     COUNT,
     EACH,
@@ -20,8 +21,7 @@ from allosaur.cli._thresholds import (
     refuse_unknown,
     unmeasured,
 )
-from allosaur.cli.flows._drive import FlowPlan
-from allosaur.report import HTTP_CLASSES
+from allosaur.run.flows._counts import FlowPlan
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, ASTFProfile, ASTFProfileLight

@@ -13,12 +13,14 @@ from allosaur.cli import _profile, _shipped
 from allosaur.cli._access import LEASE_S
 from allosaur.cli._errors import EXIT_SETUP, EXIT_USAGE, CommandError, bad_input, brief, explained
 from allosaur.cli._options import Tunable
-from allosaur.cli.flows._drive import ALL_CLIENTS, RESTING, FlowPlan
+from allosaur.run.flows._counts import ALL_CLIENTS, FlowPlan
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, ASTFProfile, ASTFProfileLight
 
 DEFAULT_PROFILE = "_"
+RESTING = ("STATE_IDLE", "STATE_ASTF_LOADED")
+"""The states of a profile of which nothing runs."""
 
 
 def plan_of(options: argparse.Namespace) -> FlowPlan:
@@ -129,10 +131,10 @@ def put(
         client.load_profile(profile, pid_input=name)
 
 
-def check_clients(client: ASTFClient, options: argparse.Namespace) -> None:
+def check_clients(client: ASTFClient, clients: Sequence[int] | None) -> None:
     """Refuse client ports that the server does not have, or that are servers'."""
     count = client.get_port_count()
-    for port in options.clients or []:
+    for port in clients or []:
         if port % 2:
             raise bad_input(f"--clients {port}: odd ports are servers'; name even ones, such as 0")
         if port >= count:

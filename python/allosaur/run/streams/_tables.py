@@ -1,16 +1,14 @@
-"""The result of a run, for people and for programs."""
+"""What a run of streams counted, for people and for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from allosaur.cli import _format, _thresholds
-from allosaur.cli._options import FOREVER
-from allosaur.cli.streams._directions import pair_of
-from allosaur.cli.streams._drive import Outcome
-from allosaur.cli.streams._verdict import Verdict
+from allosaur.cli import _format
 from allosaur.report import PortCounters, StreamCounters, StreamLatency
+from allosaur.run.streams._counts import StreamCounts
+from allosaur.run.streams._directions import pair_of
 
 _ROWS = (
     ("offered packets", "offered_packets"),
@@ -37,25 +35,17 @@ _TIMES = (
 _NAME_WIDTH = 24
 
 
-def text(outcome: Outcome, verdict: Verdict) -> str:
-    """Return the tables, the warnings, what to look at, and the verdict."""
-    parts = [totals(outcome, verdict)]
+def tables(outcome: StreamCounts) -> list[str]:
+    """Return the tables: of ports, and of streams and latency where they tell more."""
+    found = [totals(outcome)]
     if _are_worth_a_table(outcome):
-        parts += ["", streams(outcome.streams)]
+        found.append(streams(outcome.streams))
     if any(one.latency for one in outcome.streams):
-        parts += ["", latency(outcome.streams)]
-    if verdict.thresholds:
-        parts += ["", _thresholds.table(verdict.thresholds)]
-    parts.append("")
-    parts += [f"warning: {warning}" for warning in outcome.warnings]
-    parts += [f"hint: {hint}" for hint in outcome.hints]
-    lost, missed = _format.count(verdict.lost_packets), _format.count(verdict.missed_packets)
-    parts.append(f"Ran {_format.seconds(outcome.elapsed_s)}; lost {lost}, missed {missed}.")
-    parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
-    return "\n".join(parts)
+        found.append(latency(outcome.streams))
+    return found
 
 
-def totals(outcome: Outcome, verdict: Verdict | None = None) -> str:
+def totals(outcome: StreamCounts) -> str:
     """Return the table of what each port counted, and its average rates."""
     columns = [(f"port {port}", counters) for port, counters in sorted(outcome.counters.items())]
     if len(columns) > 1:
@@ -63,7 +53,7 @@ def totals(outcome: Outcome, verdict: Verdict | None = None) -> str:
     rows = [
         [label, *(_format.count(getattr(counters, name)) for _, counters in columns)] for label, name in _ROWS
     ]
-    rows += _own_rows(outcome, verdict, len(columns) > 1)
+    rows += _own_rows(outcome, len(columns) > 1)
     rows += [
         [
             label,
@@ -74,16 +64,14 @@ def totals(outcome: Outcome, verdict: Verdict | None = None) -> str:
     return _format.by_port([name for name, _ in columns], rows)
 
 
-def _own_rows(outcome: Outcome, verdict: Verdict | None, has_total: bool) -> list[list[str]]:
+def _own_rows(outcome: StreamCounts, has_total: bool) -> list[list[str]]:
     """Return the rows of what each port lost of its own packets, and received of others."""
-    rows = [("other packets received", outcome.other_packets)]
-    if verdict is not None:
-        of_port = {one.port: one for one in verdict.directions}
-        lost = {port: of_port[port].lost_packets if port in of_port else None for port in outcome.counters}
-        rows.insert(0, ("sent and lost", lost))
-        if verdict.duplicate_packets:
-            twice = {port: one.duplicate_packets for port, one in of_port.items()}
-            rows.insert(1, ("received too often", {port: twice.get(port) for port in outcome.counters}))
+    of_port = {one.port: one for one in outcome.directions}
+    lost = {port: of_port[port].lost_packets if port in of_port else None for port in outcome.counters}
+    rows = [("sent and lost", lost), ("other packets received", outcome.other_packets)]
+    if outcome.duplicate_packets:
+        twice = {port: one.duplicate_packets for port, one in of_port.items()}
+        rows.insert(1, ("received too often", {port: twice.get(port) for port in outcome.counters}))
     found = []
     for label, by_port in rows:
         values = [by_port[port] for port in sorted(outcome.counters)]
@@ -149,37 +137,29 @@ def _short(one: StreamCounters) -> str:
     return one.name if len(one.name) <= _NAME_WIDTH else f"{one.name[: _NAME_WIDTH - 1]}…"
 
 
-def _are_worth_a_table(outcome: Outcome) -> bool:
+def _are_worth_a_table(outcome: StreamCounts) -> bool:
     """Whether the streams tell more than the ports do."""
     by_port = {one.port for one in outcome.streams}
     elsewhere = any(set(one.rx_by_port) - {pair_of(one.port)} for one in outcome.streams)
     return len(outcome.streams) > len(by_port) or elsewhere or any(one.latency for one in outcome.streams)
 
 
-def json_object(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
-    """Return the part of a JSON result that every run has; docs/commands/run.md describes it."""
-    asked = outcome.plan.duration_s
+def fields(outcome: StreamCounts) -> dict[str, Any]:
+    """Return what only streams have in the JSON document; docs/commands/run.md describes it."""
     other = outcome.other_packets
     return {
         "multiplier": outcome.plan.multiplier,
-        "duration_asked_s": None if asked == FOREVER else asked,
-        "duration_s": round(outcome.elapsed_s, 3),
-        "interrupted": outcome.exit_code is not None,
-        "cut_short": outcome.cut_short or None,
         "ports": {
             str(port): {**_with_rates(one, outcome.elapsed_s), "other_packets": other[port]}
             for port, one in sorted(outcome.counters.items())
         },
         "total": _with_rates(outcome.total, outcome.elapsed_s),
-        "counted_by": verdict.counted_by,
-        "directions": [one.to_json() for one in verdict.directions],
+        "counted_by": outcome.counted_by,
+        "directions": [one.to_json() for one in outcome.directions],
         "streams": [one.to_json() for one in outcome.streams],
-        "lost_packets": verdict.lost_packets,
-        "duplicate_packets": verdict.duplicate_packets,
-        "missed_packets": verdict.missed_packets,
-        "warnings": outcome.all_warnings,
-        "hints": list(outcome.hints),
-        **_thresholds.json_fields(verdict),
+        "lost_packets": outcome.lost_packets,
+        "duplicate_packets": outcome.duplicate_packets,
+        "missed_packets": outcome.missed_packets,
     }
 
 

@@ -1,17 +1,18 @@
-"""What is shown while stateful traffic runs: flows, their rate, and errors."""
+"""What is shown while flows run: flows, their rate, and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format
 from allosaur.cli._fitted import FittedLine, FittedTable
-from allosaur.cli._live import SPARKLINE_WIDTH, Progress, suited
-from allosaur.cli._options import FOREVER
-from allosaur.cli.flows import _hints
-from allosaur.cli.flows._drive import FlowMoment
-from allosaur.report import SIDES, FlowCounters
+from allosaur.cli._live import SPARKLINE_WIDTH
+from allosaur.report import SIDES, FlowCounters, FlowRates
+from allosaur.run._load import Moment, clock
+from allosaur.run.flows import _hints
+from allosaur.run.flows._counts import FlowPlan
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,55 +24,57 @@ _ERRORS_SHOWN = 4
 """Lines of errors that a live table has room for; it says how many more there are."""
 
 
-def progress(title: str, stream: TextIO | None = None) -> Progress[FlowMoment]:
-    """Return what suits the stream: live on a terminal, lines otherwise."""
-    return suited(stream, lambda moment: live_view(title, moment), _Lines())
+@dataclass(frozen=True)
+class FlowMoment(Moment):
+    """What is known of flows while they run."""
 
+    plan: FlowPlan
+    elapsed_s: float
+    counters: FlowCounters
+    rates: FlowRates
+    is_closing: bool = False
+    """No more flows begin; those that are open may end."""
+    history: Sequence[float] = ()
+    """Flows that came to be, in each second, one value a sample."""
 
-def _failed(counters: FlowCounters) -> str:
-    """Return how many flows ended before their programs, at the end that knows of more."""
-    if counters.outcomes is None:
-        return ""
-    return f", failed {_format.count(max(counters.outcomes.side(side).failed() for side in SIDES))}"
+    @property
+    def clock(self) -> str:
+        """How long the run goes on, and of how long."""
+        if self.is_closing:
+            return f"{self.elapsed_s:.1f} s, closing"
+        return clock(self.elapsed_s, self.plan.duration_s)
 
-
-class _Lines:
-    """A line of each moment; what goes wrong is named under it when it first does."""
-
-    def __init__(self) -> None:
-        self._told: set[tuple[str, str]] = set()
-
-    def __call__(self, moment: FlowMoment) -> str:
-        rates, counters = moment.rates, moment.counters
+    def line(self, told: set[Any]) -> str:
+        """Return a line; what goes wrong is named under it when it first does."""
+        rates, counters = self.rates, self.counters
         line = (
-            f"{clock(moment)}: offered {_format.rate(rates.offered_fps, 'flows/s')}, "
+            f"{self.clock}: offered {_format.rate(rates.offered_fps, 'flows/s')}, "
             f"connected {_format.rate(rates.client.connected_fps, 'flows/s')}; "
             f"missed {_format.count(counters.missed_flows)}{_failed(counters)}; "
             f"active {_format.count(rates.active_flows)}; "
             f"clients {_format.rate(rates.client.tx_data_bps, 'bps')}, "
             f"servers {_format.rate(rates.server.tx_data_bps, 'bps')}"
         )
-        news = [one for one in counters.trouble() if one[:2] not in self._told]
-        self._told.update(one[:2] for one in news)
-        return "\n".join([line, *(f"  {error}" for error in error_lines(news))])
+        fresh = [one for one in counters.trouble() if one[:2] not in told]
+        told.update(one[:2] for one in fresh)
+        return "\n".join([line, *(f"  {error}" for error in error_lines(fresh))])
 
+    def view(self, title: str) -> RenderableType:
+        """Return the table, the error counters under it, and the sparkline of connections."""
+        from rich.console import Group
 
-def live_view(title: str, moment: FlowMoment) -> RenderableType:
-    """Return the table of one moment, the error counters under it, and the sparkline of connections."""
-    from rich.console import Group
-
-    bars = _format.sparkline(moment.history, SPARKLINE_WIDTH)
-    now = moment.history[-1] if moment.history else 0.0
-    errors = error_lines(moment.counters.trouble())
-    lines = errors[:_ERRORS_SHOWN]
-    if len(errors) > _ERRORS_SHOWN:
-        lines.append(f"and {len(errors) - _ERRORS_SHOWN} more lines of errors")
-    return Group(
-        FittedLine(title, f"  {clock(moment)}  (Ctrl-C stops)"),
-        _table(moment),
-        *(FittedLine(line, style="bold red") for line in lines),
-        FittedLine(f"connected  {bars}", f"  {_format.rate(now, 'flows/s')}"),
-    )
+        bars = _format.sparkline(self.history, SPARKLINE_WIDTH)
+        now = self.history[-1] if self.history else 0.0
+        errors = error_lines(self.counters.trouble())
+        lines = errors[:_ERRORS_SHOWN]
+        if len(errors) > _ERRORS_SHOWN:
+            lines.append(f"and {len(errors) - _ERRORS_SHOWN} more lines of errors")
+        return Group(
+            FittedLine(title, f"  {self.clock}  (Ctrl-C stops)"),
+            _table(self),
+            *(FittedLine(line, style="bold red") for line in lines),
+            FittedLine(f"connected  {bars}", f"  {_format.rate(now, 'flows/s')}"),
+        )
 
 
 def error_lines(errors: Sequence[tuple[str, str, int]]) -> list[str]:
@@ -85,13 +88,11 @@ def error_lines(errors: Sequence[tuple[str, str, int]]) -> list[str]:
     ]
 
 
-def clock(moment: FlowMoment) -> str:
-    """Return how long the run goes on, and of how long."""
-    if moment.is_closing:
-        return f"{moment.elapsed_s:.1f} s, closing"
-    if moment.plan.duration_s == FOREVER:
-        return f"{moment.elapsed_s:.1f} s"
-    return f"{moment.elapsed_s:.1f} of {moment.plan.duration_s:g} s"
+def _failed(counters: FlowCounters) -> str:
+    """Return how many flows ended before their programs, at the end that knows of more."""
+    if counters.outcomes is None:
+        return ""
+    return f", failed {_format.count(max(counters.outcomes.side(side).failed() for side in SIDES))}"
 
 
 def _table(moment: FlowMoment) -> FittedTable:

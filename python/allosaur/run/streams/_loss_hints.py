@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from allosaur.cli.streams._directions import pair_of
 from allosaur.report import Direction, PortCounters, StreamCounters
+from allosaur.run.streams._directions import pair_of
 
 if TYPE_CHECKING:
     from allosaur import STLClient

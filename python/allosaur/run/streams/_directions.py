@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from allosaur.cli.streams._groups import Grouping
 from allosaur.report import Direction, PortCounters, StreamCounters
+from allosaur.run.streams._groups import Grouping
 
 
 def pair_of(port: int) -> int:

@@ -5,82 +5,43 @@ A verdict counts the run's own packets only. Where it could not tell them from t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
 
-from allosaur.cli import _thresholds
-from allosaur.cli._cut_short import UNTIL_THEN
-from allosaur.cli._thresholds import Checked, Thresholds
-from allosaur.cli.streams._directions import directions
-from allosaur.cli.streams._drive import SETTLE_MAX_S, Outcome
-from allosaur.report import Direction, lost_total
+from allosaur.report import Direction
+from allosaur.run._thresholds import Thresholds
+from allosaur.run.streams._counts import StreamCounts
+
+SETTLE_MAX_S = 10.0
+"""Waiting for packets that still arrive ends here: a slow link may hold seconds of traffic."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the run kept its promise, and if not, why."""
-
-    ok: bool
-    summary: str
-    lost_packets: int | None
-    """`None` when there is no port that could have received."""
-    missed_packets: int | None
-    reasons: Sequence[str] = ()
-    duplicate_packets: int = 0
-    """Own packets that arrived more often than they were sent."""
-    directions: Sequence[Direction] = ()
-    thresholds: Sequence[Checked] = ()
-    """What became of each threshold."""
-    built_in: Mapping[str, Any] = field(default_factory=dict)
-    """With thresholds: the verdict without them, and what they allowed."""
-
-    @property
-    def counted_by(self) -> str:
-        """`groups`, or `ports` when packets of others count too."""
-        return "ports" if any(one.ungrouped for one in self.directions) else "groups"
-
-
-def judge(outcome: Outcome, thresholds: Thresholds = _thresholds.NONE) -> Verdict:
-    """Say whether all that was sent was received, once, and all that was offered was sent.
-
-    What thresholds decide on is left to them.
-    """
-    found = directions(outcome.grouping, outcome.plan.ports, outcome.counters, outcome.streams)
-    lost, duplicates = lost_total(found), sum(one.duplicate_packets for one in found)
-    missed = outcome.total.missed_packets
-    if outcome.cut_short:
-        reasons = [outcome.cut_short, UNTIL_THEN]
-        return Verdict(False, "; ".join(reasons), lost, missed, reasons, duplicates, found)
-    reasons = [
+def reasons(outcome: StreamCounts, thresholds: Thresholds) -> list[str]:
+    """Return why not all that was sent was received, once, or not all that was offered was sent."""
+    found = outcome.directions
+    why = [
         *_losses(outcome, found, thresholds),
         *_duplicates(outcome, found, thresholds),
         *_shortfalls(outcome, found, thresholds),
     ]
     if outcome.total.tx_packets == 0:
-        reasons.insert(0, "nothing was sent")
-    if reasons:
-        reasons += outcome.link_changes
-        reasons += _counted_by_ports(outcome, found)
-        return Verdict(False, "; ".join(reasons), lost, missed, reasons, duplicates, found)
-    if lost is None:
+        why.insert(0, "nothing was sent")
+    if why:
+        why += outcome.link_changes
+        why += _counted_by_ports(outcome, found)
+    return why
+
+
+def praise(outcome: StreamCounts) -> str:
+    """Return what was found right, and which packets could not be told from others."""
+    if outcome.lost_packets is None:
         summary = "all that was offered was sent (no port receives it)"
     else:
         summary = "all that was offered was sent, and all of it was received"
-    summary = "; ".join([summary, *_counted_by_ports(outcome, found)])
-    return Verdict(True, summary, lost, missed, (), duplicates, found)
-
-
-def judge_by(thresholds: Thresholds, outcome: Outcome, document: Mapping[str, Any]) -> Verdict:
-    """Say the same, and whether each threshold held for the document of the run."""
-    built_in = judge(outcome, thresholds)
-    checked = thresholds.check(None if outcome.cut_short else document)
-    allowed = [] if built_in.reasons else judge(outcome).reasons
-    return replace(built_in, **_thresholds.changes(built_in, checked, allowed))
+    return "; ".join([summary, *_counted_by_ports(outcome, outcome.directions)])
 
 
 def _undecided(
-    thresholds: Thresholds, check: str, outcome: Outcome, port: int, count: int | None, counter: str
+    thresholds: Thresholds, check: str, outcome: StreamCounts, port: int, count: int | None, counter: str
 ) -> int:
     """Return how many of the packets that count against a port no threshold decides on."""
     labels = {"port": [str(port)]}
@@ -94,7 +55,7 @@ def _undecided(
     return max(count - decided, 0)
 
 
-def _losses(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
+def _losses(outcome: StreamCounts, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
     lossy = [
         one
         for one in found
@@ -123,7 +84,7 @@ def _losses(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds
     ]
 
 
-def _lost_at_ports(outcome: Outcome, ports: Sequence[int]) -> str:
+def _lost_at_ports(outcome: StreamCounts, ports: Sequence[int]) -> str:
     """Return which packets never left their port, as a part of a sentence."""
     lost = {port: outcome.counters[port].tx_lost_packets for port in ports if port in outcome.counters}
     return "".join(
@@ -134,7 +95,7 @@ def _lost_at_ports(outcome: Outcome, ports: Sequence[int]) -> str:
     )
 
 
-def _duplicates(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
+def _duplicates(outcome: StreamCounts, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
     twice = [
         one
         for one in found
@@ -151,7 +112,7 @@ def _duplicates(outcome: Outcome, found: Sequence[Direction], thresholds: Thresh
     return [f"{total:,} packets more were received than were sent ({'; '.join(parts)})"]
 
 
-def _shortfalls(outcome: Outcome, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
+def _shortfalls(outcome: StreamCounts, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
     counted, reasons = outcome.total, []
     missed = sum(
         _undecided(thresholds, "missed", outcome, port, one.missed_packets, "missed_packets")
@@ -171,7 +132,7 @@ def _shortfalls(outcome: Outcome, found: Sequence[Direction], thresholds: Thresh
     return reasons
 
 
-def _counted_by_ports(outcome: Outcome, found: Sequence[Direction]) -> list[str]:
+def _counted_by_ports(outcome: StreamCounts, found: Sequence[Direction]) -> list[str]:
     """Say which packets were not told from those of others, and what that may hide."""
     unclear = [one for one in found if one.ungrouped]
     if not unclear or all(one.lost_packets is None for one in unclear):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli._thresholds import (
+from allosaur.run._thresholds import (
     BPS,
     COUNT,
     EACH,
@@ -22,9 +22,9 @@ from allosaur.cli._thresholds import (
     refuse_unknown,
     unmeasured,
 )
-from allosaur.cli.streams._directions import pair_of
-from allosaur.cli.streams._drive import Plan
-from allosaur.cli.streams._groups import Grouping
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._groups import Grouping
 
 if TYPE_CHECKING:
     from allosaur import STLClient, STLStream

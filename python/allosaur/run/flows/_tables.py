@@ -1,17 +1,15 @@
-"""The result of a run of stateful traffic, for people and for programs."""
+"""What a run of flows counted, for people and for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allosaur.cli import _format, _thresholds
-from allosaur.cli._options import FOREVER
-from allosaur.cli.flows._drive import FlowResult
-from allosaur.cli.flows._hints import hint, names
-from allosaur.cli.flows._progress import error_lines
-from allosaur.cli.flows._verdict import FlowVerdict, is_cut_off_asked
+from allosaur.cli import _format
 from allosaur.report import TIMES, FlowCounters, Outcomes, SideCounters, was_timed
+from allosaur.run.flows._counts import FlowCounts
+from allosaur.run.flows._hints import hint, names
+from allosaur.run.flows._progress import error_lines
 
 _TIMES = {
     "min": "min_us",
@@ -26,25 +24,13 @@ _TIMES = {
 _LATENCY = {**_TIMES, "jitter": "jitter_us"}
 
 
-def text(outcome: FlowResult, verdict: FlowVerdict) -> str:
-    """Return the tables, what went wrong, the warnings and the verdict."""
-    parts = [totals(outcome.counters, outcome.elapsed_s)]
-    if found := times(outcome.counters.outcomes):
-        parts += ["", found]
-    if outcome.groups:
-        parts += ["", groups(outcome.groups)]
-    if outcome.latency:
-        parts += ["", latency(outcome.latency)]
-    if verdict.thresholds:
-        parts += ["", _thresholds.table(verdict.thresholds)]
-    parts.append("")
-    parts += errors(outcome.counters, ("cut_off",) if is_cut_off_asked(outcome) else ())
-    parts += [f"warning: {warning}" for warning in outcome.warnings]
-    missed = _format.count(outcome.counters.missed_flows)
-    closing = f", closed flows for {_format.seconds(outcome.closing_s)}" if outcome.closing_s >= 0.1 else ""
-    parts.append(f"Ran {_format.seconds(outcome.elapsed_s)}{closing}; missed {missed}.")
-    parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
-    return "\n".join(parts)
+def tables(outcome: FlowCounts) -> list[str]:
+    """Return the tables: of both sides, of times, of template groups, of latency."""
+    found = [totals(outcome.counters, outcome.elapsed_s)]
+    found += [text] if (text := times(outcome.counters.outcomes)) else []
+    found += [groups(outcome.groups)] if outcome.groups else []
+    found += [latency(outcome.latency)] if outcome.latency else []
+    return found
 
 
 def totals(counters: FlowCounters, elapsed_s: float | None = None) -> str:
@@ -117,10 +103,9 @@ def latency(found: Mapping[int, Mapping[str, Any]]) -> str:
     return _format.table(["latency", "sent", "received", *_LATENCY], rows)
 
 
-def json_object(outcome: FlowResult, verdict: FlowVerdict) -> dict[str, Any]:
-    """Return the part of a JSON result that every run has; docs/commands/run.md describes it."""
-    asked, counters = outcome.plan.duration_s, outcome.counters
-    elapsed_s = outcome.elapsed_s
+def fields(outcome: FlowCounts) -> dict[str, Any]:
+    """Return what only flows have in the JSON document; docs/commands/run.md describes it."""
+    counters, elapsed_s = outcome.counters, outcome.elapsed_s
     result = counters_json(counters)
     for side in ("client", "server"):
         result[f"{side}s"] |= {
@@ -130,11 +115,7 @@ def json_object(outcome: FlowResult, verdict: FlowVerdict) -> dict[str, Any]:
     return {
         "profile_id": outcome.plan.profile_id,
         "multiplier": outcome.plan.multiplier,
-        "duration_asked_s": None if asked == FOREVER else asked,
-        "duration_s": round(elapsed_s, 3),
         "closing_s": round(outcome.closing_s, 3),
-        "interrupted": outcome.exit_code is not None,
-        "cut_short": outcome.cut_short or None,
         "offered_fps": round(offered, 1),
         **result,
         "lost_messages": counters.lost_messages,
@@ -142,8 +123,6 @@ def json_object(outcome: FlowResult, verdict: FlowVerdict) -> dict[str, Any]:
         "times": {} if counters.outcomes is None else counters.outcomes.times,
         "groups": {name: counters_json(one) for name, one in outcome.groups.items()},
         "latency": {str(port): dict(one) for port, one in sorted(outcome.latency.items())},
-        "warnings": outcome.all_warnings,
-        **_thresholds.json_fields(verdict),
     }
 
 

@@ -29,7 +29,7 @@ class RunFiles:
         """Write the document of a run. Raises :class:`CommandError`."""
         self._write_document(document)
         if self.junit is not None:
-            from allosaur.cli import _junit
+            from allosaur.run import _junit
 
             with _output_file.writing("--junit", self.junit):
                 _junit.write_result(self.junit, document)
@@ -38,7 +38,7 @@ class RunFiles:
         """Write that the run could not be made. Raises :class:`CommandError`."""
         self._write_document({"command": "run", "ok": False, "error": message, "exit_code": exit_code})
         if self.junit is not None:
-            from allosaur.cli import _junit
+            from allosaur.run import _junit
 
             with _output_file.writing("--junit", self.junit):
                 _junit.write_error(self.junit, self.profile, message, _result.heading("run"))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from allosaur.cli import _format
 from allosaur.cli._errors import bad_input
@@ -198,73 +198,6 @@ class Thresholds(tuple[Threshold, ...]):
 NONE = Thresholds()
 
 
-class Judged(Protocol):
-    """A verdict of a run, of streams or of flows; its class is a dataclass."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether the run kept its promise."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """A sentence about it."""
-        ...
-
-    @property
-    def reasons(self) -> Sequence[str]:
-        """Why it failed."""
-        ...
-
-    @property
-    def thresholds(self) -> Sequence[Checked]:
-        """What became of each threshold."""
-        ...
-
-    @property
-    def built_in(self) -> Mapping[str, Any]:
-        """With thresholds: the verdict without them."""
-        ...
-
-
-def changes(built_in: Judged, checked: Sequence[Checked], allowed: Sequence[str]) -> dict[str, Any]:
-    """Return what the thresholds of a run change of its verdict, by the names of its fields.
-
-    `allowed` is what would have failed it, were it not that thresholds decide.
-    """
-    if not checked:
-        return {}
-    reasons = [*(str(one) for one in checked if not one.ok), *built_in.reasons]
-    if reasons:
-        summary = "; ".join(reasons)
-    else:
-        held = (
-            f"all {len(checked)} thresholds hold"
-            if len(checked) > 1
-            else f"the threshold holds: {checked[0]}"
-        )
-        went = f"{'; '.join(allowed)}, which the thresholds allow" if allowed else built_in.summary
-        summary = f"{went}; {held}"
-    return {
-        "ok": not reasons,
-        "summary": summary,
-        "reasons": reasons,
-        "thresholds": checked,
-        "built_in": {"ok": built_in.ok, "verdict": built_in.summary, "allowed": list(allowed)},
-    }
-
-
-def json_fields(verdict: Judged) -> dict[str, Any]:
-    """Return the last keys of a run's document: the verdict, why, and what each threshold says of it."""
-    return {
-        "ok": verdict.ok,
-        "verdict": verdict.summary,
-        "reasons": list(verdict.reasons),
-        "thresholds": [one.to_json() for one in verdict.thresholds],
-        "built_in": dict(verdict.built_in) or {"ok": verdict.ok, "verdict": verdict.summary, "allowed": []},
-    }
-
-
 def table(checked: Sequence[Checked]) -> str:
     """Return the table of thresholds for people."""
     has_where = any(one.reading.where for one in checked)
@@ -279,14 +212,6 @@ def table(checked: Sequence[Checked]) -> str:
         for one in checked
     ]
     return _format.table(header, rows)
-
-
-def check_rows(checked: Sequence[Checked]) -> list[tuple[str, bool, str]]:
-    """Return what a report lists of them: what must hold, whether it did, and what was found."""
-    return [
-        (f"not {one.threshold.text}", one.ok, f"{one.value_text} {one.reading.where}".rstrip())
-        for one in checked
-    ]
 
 
 def read(words: Sequence[str], metrics: Iterable[Metric]) -> Thresholds:

@@ -1,0 +1,44 @@
+"""The kinds of traffic that a run may have: one row for each, in the order in which a profile is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from allosaur.cli._profile_kind import is_stateful
+from allosaur.run._asked import Asked
+from allosaur.run._load import Load
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of traffic: its word in documents, which profiles are such, and how to read one."""
+
+    mode: str
+    fits: Callable[[Path], bool]
+    read: Callable[[Asked], Load[Any]]
+
+
+def _flows(asked: Asked) -> Load[Any]:
+    from allosaur.run.flows import _options
+
+    return _options.read(asked)
+
+
+def _streams(asked: Asked) -> Load[Any]:
+    from allosaur.run.streams import _options
+
+    return _options.read(asked)
+
+
+KINDS = (
+    Kind("stateful", is_stateful, _flows),
+    Kind("stateless", lambda path: True, _streams),
+)
+
+
+def kind_of(path: Path) -> Kind:
+    """Return the kind of a profile. Raises :class:`CommandError` for a file that is no profile at all."""
+    return next(kind for kind in KINDS if kind.fits(path))

@@ -1,0 +1,175 @@
+"""What a kind of traffic is in a run: how it is set up, started, watched and stopped.
+
+In a run these are called in order, each for all loads before the next: `connect`, `claims`, `check` (nothing
+is sent), `put` (all is on the server), and by the driver `open`, `start`, `phase` and `sample` until it is
+over, `stop`, `settle`, `result`; then `clear`. A load that is driven alone may be set up by its constructor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._options import FOREVER
+from allosaur.run._result import Result
+from allosaur.run._thresholds import Metric, Threshold
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from allosaur.report import Readings
+
+ResultT_co = TypeVar("ResultT_co", bound=Result, covariant=True)
+ClientT = TypeVar("ClientT")
+
+
+class Phase(Enum):
+    """How far a load is."""
+
+    RUNNING = auto()
+    CLOSING = auto()
+    """Nothing new begins; what began may end."""
+    OVER = auto()
+
+
+class Server(Protocol):
+    """Where a run's loads are: gives clients of it."""
+
+    def client(self, kind: type[ClientT]) -> AbstractContextManager[ClientT]:
+        """Connect a client of this class; disconnect it at the end."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a load ran, as far as its driver knows."""
+
+    elapsed_s: float
+    """Seconds in which the load was made."""
+    closing_s: float = 0.0
+    """Seconds after that until it was over."""
+    overdue: bool = False
+    exit_code: int | None = None
+    cut_short: str = ""
+    steal: Sequence[str] = ()
+    """What the host of this virtual machine took away meanwhile, in words."""
+
+
+class Moment(ABC):
+    """What is known while a load runs: shown as progress."""
+
+    elapsed_s: float
+
+    @abstractmethod
+    def line(self, told: set[Any]) -> str:
+        """Return it as a line of a log; `told` keeps what need not be said again."""
+
+    @abstractmethod
+    def view(self, title: str) -> RenderableType:
+        """Return it as a live table."""
+
+
+def clock(elapsed_s: float, duration_s: float) -> str:
+    """Return how long a load has run, and of how long."""
+    return f"{elapsed_s:.1f} s" if duration_s == FOREVER else f"{elapsed_s:.1f} of {duration_s:g} s"
+
+
+class Load(ABC, Generic[ResultT_co]):
+    """A kind of traffic in a run: what it needs, what it does, and what came of it."""
+
+    kind: ClassVar[str]
+    """Its word in documents."""
+    metrics: ClassVar[Sequence[Metric]] = ()
+    """What thresholds may be about."""
+    name: str = ""
+    """What it is called in a run of several."""
+    profile: str = ""
+    """The file that it is of."""
+    duration_s: float = FOREVER
+    """Seconds in which it makes its load, or `FOREVER`."""
+    linger_s: float = 0.0
+    """What began may take so long after that."""
+    readings: Readings[Any]
+    """What is counted, over time; `open` makes it."""
+
+    def claims(self) -> Collection[int]:
+        """Return the ports that it needs for itself."""
+        return ()
+
+    @property
+    def port_count(self) -> int:
+        """How many ports a server of its own needs for it."""
+        return 2
+
+    def asked(self) -> dict[str, Any]:
+        """Return what a document says of the request, beside what the result has."""
+        return {}
+
+    @contextlib.contextmanager
+    def connect(self, server: Server) -> Iterator[None]:
+        """Connect to the server, until the end of the block."""
+        yield
+
+    def check(self, thresholds: Sequence[Threshold]) -> None:
+        """Refuse what cannot work before anything is sent. Raises :class:`CommandError`.
+
+        Ports are owned from here on.
+        """
+
+    def put(self, interrupt: Interrupt) -> None:
+        """Put onto the server what is to run, and wait for what it needs. Raises :class:`CommandError`."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Read the counters from which this run counts, into `readings`."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start. Returns when the server has confirmed it."""
+
+    @abstractmethod
+    def phase(self, now_s: float) -> Phase:
+        """Return how far it is, so many seconds after its start."""
+
+    def sample(self) -> None:
+        """Read the counters."""
+        self.readings.sample()
+
+    @abstractmethod
+    def moment(self, now_s: float, phase: Phase) -> Moment:
+        """Return what the last reading says."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop what may still run."""
+
+    def settle(self, elapsed_s: float) -> None:
+        """Read the counters for the last time, when what is still under way has arrived."""
+        self.sample()
+
+    @abstractmethod
+    def result(self, ran: Ran) -> ResultT_co:
+        """Return what came of it."""
+
+    def clear(self) -> None:
+        """Take from the server what this put there."""
+
+    @property
+    def host(self) -> str:
+        """The machine of its server; empty where nobody knows."""
+        return ""
+
+    @property
+    def has_missed(self) -> bool:
+        """Whether load was missed, so that it is worth a word who took the CPU time."""
+        return False
+
+    def why_lost(self) -> str | None:
+        """Return why it cannot go on: somebody took its ports, or the server is gone; `None` while it can."""
+        return None

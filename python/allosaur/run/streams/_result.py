@@ -1,0 +1,45 @@
+"""What a run of streams did, with what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from allosaur.cli import _format
+from allosaur.report import Part
+from allosaur.run._thresholds import NONE, Thresholds
+from allosaur.run._verdict import Verdict
+from allosaur.run.streams import _report, _tables, _verdict
+from allosaur.run.streams._counts import StreamCounts
+
+
+@dataclass(frozen=True)
+class StreamResult(StreamCounts):
+    """What a run of streams did."""
+
+    def reasons(self, thresholds: Thresholds = NONE) -> list[str]:
+        return _verdict.reasons(self, thresholds)
+
+    def praise(self) -> str:
+        return _verdict.praise(self)
+
+    def tables(self) -> list[str]:
+        return _tables.tables(self)
+
+    def ended(self) -> str:
+        lost, missed = _format.count(self.lost_packets), _format.count(self.missed_packets)
+        return f"Ran {_format.seconds(self.elapsed_s)}; lost {lost}, missed {missed}."
+
+    def brief(self) -> tuple[str, str]:
+        lost, missed = _format.count(self.lost_packets), _format.count(self.missed_packets)
+        return f"sent {_format.count(self.total.tx_packets)} packets", f"lost {lost}, missed {missed}"
+
+    def fields(self) -> dict[str, Any]:
+        return _tables.fields(self)
+
+    @property
+    def asked(self) -> str:
+        return _report.asked(self)
+
+    def part(self, verdict: Verdict) -> Part:
+        return _report.part(self, verdict)
