@@ -137,7 +137,7 @@ fn answers_per_second(
             .collect();
         let begun = ran_s();
         for frames in frames.chunks(FRAMES_AT_ONCE) {
-            emulation.look_ahead(0, frames.iter().map(Vec::as_slice));
+            emulation.prefetch(0, frames.iter().map(Vec::as_slice));
             for frame in frames {
                 emulation.handle_frame(2_000_000, 0, frame);
             }

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use allosaur_packet::MacAddress;
+use allosaur_packet::{MacAddress, prefetch_whole};
 
 use crate::address_hash::AddressMap;
 use crate::memory;
@@ -118,6 +118,12 @@ impl Clients {
     #[inline]
     pub fn get(&self, id: ClientId) -> Option<&Client> {
         self.items.get(id.0)
+    }
+
+    /// Asks the cache for a client.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: ClientId) {
+        self.items.prefetch(id.0);
     }
 
     /// The client with a MAC address.
@@ -264,6 +270,14 @@ impl<T> ClientMap<T> {
     #[inline]
     pub fn get_mut(&mut self, id: ClientId) -> Option<&mut T> {
         self.items.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// Asks the cache for the state of a client.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: ClientId) {
+        if let Some(item) = self.items.get(id.0 as usize) {
+            prefetch_whole(item);
+        }
     }
 
     /// Sets the state of a client; returns what was there.

@@ -167,7 +167,7 @@ impl Emulation {
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Nanos) {
         while self.shared.timers.gather(now) {
-            self.look_ahead_of_timers();
+            self.prefetch_for_timers();
             self.handle_gathered(now);
         }
     }

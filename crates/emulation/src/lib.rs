@@ -9,7 +9,7 @@
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
 //! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
 //! `transmit`, `tls`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
-//! `multicast`, `plugins`, `emulation`, `look_ahead`, `ready`, `rpc`.
+//! `multicast`, `plugins`, `emulation`, `prefetch`, `ready`, `rpc`.
 
 mod address_hash;
 pub mod chap;
@@ -22,7 +22,6 @@ pub mod exports;
 pub mod field_engine;
 pub mod frame;
 pub mod iter;
-mod look_ahead;
 mod memory;
 mod multicast;
 pub mod namespace;
@@ -32,6 +31,7 @@ pub mod params;
 pub mod ping;
 pub mod plugin;
 pub mod plugins;
+mod prefetch;
 pub mod ready;
 pub mod rpc;
 mod slab;

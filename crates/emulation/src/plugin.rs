@@ -136,8 +136,6 @@ pub enum Event {
     Ipv6Changed(Ipv6Addr),
     /// It has another address by DHCPv6; this was the old one.
     DhcpIpv6Changed(Ipv6Addr),
-    /// It has another gateway for IPv6; this was the old one.
-    GatewayIpv6Changed(Ipv6Addr),
     /// Its gateway's MAC address for IPv4 is known, as it was not before.
     GatewayResolvedIpv4,
     /// Its gateway's MAC address for IPv6 is known, as it was not before.
@@ -204,9 +202,21 @@ pub struct Timeout {
     pub tag: u32,
 }
 
+/// What a value is behind its trait, for [`Context::with_plugin`]. Each type has it.
+pub trait AsAny: Any {
+    /// The value itself.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+impl<T: Any> AsAny for T {
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
 /// A protocol in one namespace, with the states of all its clients. Nothing here may panic,
 /// whatever comes in.
-pub trait Plugin: Any + Send {
+pub trait Plugin: AsAny + Send {
     /// A client gets the plugin, with its init JSON (null when it was not given). The client has its
     /// addresses. On an error the client is not added.
     ///
@@ -232,12 +242,11 @@ pub trait Plugin: Any + Send {
         let _ = (context, timeout);
     }
 
-    /// Reads what [`handle_timeout`](Plugin::handle_timeout) will need of a client, and makes a number
-    /// of it that nobody uses: whoever does so for many clients at once waits less for the memory. A
-    /// plugin that keeps little, or has few timers at once, need not.
-    fn look_ahead(&self, client: ClientId) -> u64 {
+    /// Asks the cache for what [`handle_timeout`](Plugin::handle_timeout) will need of a client, which
+    /// changes nothing: the cache misses of many clients wait together. A plugin that keeps little, or
+    /// has few timers at once, need not.
+    fn prefetch(&self, client: ClientId) {
         let _ = client;
-        0
     }
 
     /// Something happened to a client that has this plugin.
@@ -272,9 +281,6 @@ pub trait Plugin: Any + Send {
     /// Bytes of its tables: of a place for each client, of what it learnt. What the items of tables
     /// point to, such as texts and buffers, does not count.
     fn table_bytes(&self) -> usize;
-
-    /// Itself, for [`Context::with_plugin`]: `self`.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 /// The plugins of a namespace by number. The one that runs is not there.
@@ -310,7 +316,8 @@ impl PluginSlots {
     /// The one of a type, unless it is running.
     fn find<P: Plugin>(&mut self) -> Option<PluginId> {
         let is_it = |slot: &mut Option<Box<dyn Plugin>>| {
-            let plugin = slot.as_mut();
+            // The plugin, not the box, which is of some type, too.
+            let plugin = slot.as_deref_mut();
             plugin.is_some_and(|plugin| plugin.as_any_mut().is::<P>())
         };
         let place = self.0.iter_mut().position(is_it);
@@ -597,16 +604,6 @@ impl Context<'_> {
         true
     }
 
-    /// Gives a client another gateway for IPv6, and tells its other plugins.
-    pub fn set_gateway_ipv6(&mut self, id: ClientId, address: Ipv6Addr) {
-        if let Some(client) = self.namespace.clients.get_mut(id) {
-            let old = std::mem::replace(&mut client.gateway_ipv6, address);
-            if old != address {
-                self.publish(id, Event::GatewayIpv6Changed(old));
-            }
-        }
-    }
-
     /// Says what the MAC address of a client's gateway for IPv4 is, or that it is not known any
     /// more. The other plugins are told when it becomes known. A forced one stays.
     pub fn set_gateway_mac_ipv4(&mut self, id: ClientId, mac: Option<MacAddress>) {
@@ -695,7 +692,7 @@ impl Context<'_> {
             index: self.index,
             plugin: id,
         };
-        let other = plugin.as_any_mut().downcast_mut::<P>();
+        let other = (*plugin).as_any_mut().downcast_mut::<P>();
         let result = other.map(|other| run(other, &mut context));
         self.plugins.put(id, plugin);
         result

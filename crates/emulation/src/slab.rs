@@ -1,5 +1,7 @@
 //! Items by a small number, in the order in which they were inserted.
 
+use allosaur_packet::prefetch;
+
 use crate::memory;
 
 /// The end of a list of slots.
@@ -93,6 +95,15 @@ impl<T> Slab<T> {
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.item.as_ref()
+    }
+
+    /// Asks the cache for where the item of a slot begins, and for the slot's generation.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: u32) {
+        if let Some(slot) = self.slots.get(index as usize) {
+            prefetch(&slot.item);
+            prefetch(&slot.generation);
+        }
     }
 
     /// The item of a slot, to write.

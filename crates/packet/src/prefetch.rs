@@ -7,9 +7,13 @@
 /// Asks for the line of the cache in which a value begins. It reads nothing that a program could see.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
-    let at = std::ptr::from_ref(value);
-    // SAFETY: a hint that reads nothing, faults on no address (Intel SDM and AMD APM, PREFETCHh; Arm
-    // ARM, PRFM), and here gets one that is valid. SSE is part of x86-64.
+    prefetch_at(value);
+}
+
+#[inline(always)]
+fn prefetch_at<T>(at: *const T) {
+    // SAFETY: a hint that reads nothing and faults on no address (Intel SDM and AMD APM, PREFETCHh; Arm
+    // ARM, PRFM). SSE is part of x86-64.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
@@ -25,6 +29,22 @@ pub fn prefetch<T>(value: &T) {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = at;
+}
+
+/// Bytes of a line of the cache, on all processors that we know of at least.
+const LINE_BYTES: usize = 64;
+
+/// Asks for all lines of the cache that a value lies in.
+#[inline(always)]
+pub fn prefetch_whole<T>(value: &T) {
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    for offset in (0..size_of::<T>()).step_by(LINE_BYTES) {
+        prefetch_at(first.wrapping_add(offset));
+    }
+    // It need not begin where a line does: its last byte may lie in one more.
+    if size_of::<T>() % LINE_BYTES > 1 {
+        prefetch_at(first.wrapping_add(size_of::<T>() - 1));
+    }
 }
 
 /// Asks for the line of the cache at an address, to write it: another core that has it gives it up. It
@@ -65,6 +85,9 @@ mod tests {
         values.iter().for_each(prefetch);
         prefetch(&());
         prefetch(&values);
+        prefetch_whole(&());
+        prefetch_whole(&values);
+        values.iter().for_each(prefetch_whole);
         assert_eq!(values, [7; 100]);
     }
 

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use allosaur_engine::time::Nanos;
 use allosaur_packet::MacAddress;
 use serde_json::Value;
 
 use super::query::Query;
+use crate::client::ClientId;
 use crate::params::{Params, RpcError, mismatch};
+use crate::plugin::Context;
 
 /// Most queries a second.
 const RATE_MAX: f64 = 1e6;
@@ -56,11 +59,85 @@ impl Counter {
     }
 }
 
-/// Who asks for what, and how often.
+/// What became of a query that was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Played {
+    /// It was sent.
+    Sent,
+    /// There is no client with the MAC address.
+    NoClient,
+    /// The client does not have the plugin: no more queries are sent.
+    WithoutPlugin,
+    /// The client could not send it.
+    Refused,
+}
+
+/// The queries that a namespace sends by itself, if it does, and when.
 #[derive(Debug)]
-pub(crate) struct AutoPlay {
+pub(crate) struct Player {
+    play: Option<AutoPlay>,
+    /// When the next query is due.
+    next: Nanos,
+}
+
+impl Player {
+    /// By the namespace's init JSON; sets the timer of the first query.
+    ///
+    /// # Errors
+    /// When a parameter is missing, has the wrong type or makes no sense.
+    pub(crate) fn start(
+        context: &mut Context<'_>,
+        init: &Value,
+        naming: &Naming,
+    ) -> Result<Player, RpcError> {
+        let mut player = Player {
+            play: AutoPlay::parse(init, naming)?,
+            next: context.now,
+        };
+        player.schedule(context);
+        Ok(player)
+    }
+
+    /// The timer is over: has the client whose turn it is send its queries by `ask`, which gives `None`
+    /// when the client does not have the plugin. `None` when nothing was to be sent.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        context: &mut Context<'_>,
+        ask: impl FnOnce(&mut Context<'_>, ClientId, &[Query]) -> Option<Result<(), RpcError>>,
+    ) -> Option<Played> {
+        let (mac, queries) = self.play.as_mut()?.next()?;
+        let client = context.namespace.clients.by_mac(mac);
+        let played = match client.map(|client| ask(context, client, &queries)) {
+            None => Played::NoClient,
+            Some(None) => {
+                self.play = None;
+                Played::WithoutPlugin
+            }
+            Some(Some(Ok(()))) => {
+                self.play.as_mut().map(AutoPlay::sent);
+                Played::Sent
+            }
+            Some(Some(Err(_))) => Played::Refused,
+        };
+        self.schedule(context);
+        Some(played)
+    }
+
+    /// Sets the timer; each query is due a period after the last one was.
+    fn schedule(&mut self, context: &mut Context<'_>) {
+        if let Some(play) = self.play.as_ref().filter(|play| !play.is_over()) {
+            self.next = self.next.saturating_add(context.period(play.rate));
+            let delay = self.next.saturating_sub(context.now);
+            context.set_timer(delay, None, 0);
+        }
+    }
+}
+
+/// Which clients ask for what, and how often.
+#[derive(Debug)]
+struct AutoPlay {
     /// Queries a second.
-    pub(crate) rate: f64,
+    rate: f64,
     /// How many are left to send; endless without.
     left: Option<u64>,
     clients: Counter,
@@ -87,7 +164,7 @@ impl AutoPlay {
     ///
     /// # Errors
     /// When a parameter is missing, has the wrong type or makes no sense.
-    pub(crate) fn parse(init: &Value, naming: &Naming) -> Result<Option<AutoPlay>, RpcError> {
+    fn parse(init: &Value, naming: &Naming) -> Result<Option<AutoPlay>, RpcError> {
         let init = Params::new(init);
         if !init.bool_or("auto_play", false)? {
             return Ok(None);
@@ -154,7 +231,7 @@ impl AutoPlay {
     }
 
     /// The next client and its queries; `None` when all were sent.
-    pub(crate) fn next(&mut self) -> Option<(MacAddress, Vec<Query>)> {
+    fn next(&mut self) -> Option<(MacAddress, Vec<Query>)> {
         if self.is_over() {
             return None;
         }
@@ -169,12 +246,12 @@ impl AutoPlay {
     }
 
     /// Counts a query that was sent.
-    pub(crate) fn sent(&mut self) {
+    fn sent(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
     }
 
     /// Whether there is nothing more to send.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.left == Some(0)
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::groups::{GROUPS_MAX, Group, GroupError, SOURCES_MAX};
 use super::{Family, MTU_DEFAULT, MulticastHost, Mute, Query, report::Message};
-use crate::client::ClientId;
+use crate::client::{Client, ClientId};
 use crate::iter::{Cursor, page};
 use crate::params::{Params, RpcError, failed_check};
 use crate::plugin::{Context, PluginError};
@@ -28,16 +28,27 @@ pub(crate) struct Refusal<A> {
     pub(crate) source: A,
 }
 
-impl<A> Refusal<A> {
-    /// The text of a table that is full.
-    pub(crate) fn full(&self, namespace: &str) -> String {
-        let what = match self.verb {
-            Verb::AddSources => {
-                format!("{SOURCES_MAX} sources in the group, or {GROUPS_MAX} groups")
+impl<A: AsRef<[u8]> + Copy> Refusal<A> {
+    /// The text that both families have; they call a group `mc-ipv4` or `mc-ipv6`.
+    fn text(&self, namespace: &str, what: &str) -> String {
+        let (g, s) = (text(self.group), text(self.source));
+        let refused = match (self.verb, self.error) {
+            (Verb::AddSources, GroupError::Full) => format!(
+                "has {SOURCES_MAX} sources in the group, or {GROUPS_MAX} groups, the most there can \
+                 be; remove some first"
+            ),
+            (_, GroupError::Full) => {
+                format!("has {GROUPS_MAX} groups, the most there can be; remove some first")
             }
-            _ => format!("{GROUPS_MAX} groups"),
+            (Verb::AddSources, _) => format!("add(s,g) ({s},{g}) in the wrong mode"),
+            (Verb::RemoveSources, GroupError::Missing) => {
+                format!("add(s,g) ({g}) group does not exits")
+            }
+            (Verb::RemoveSources, _) => format!("remove(s,g) ({s},{g}) in the wrong mode"),
+            (Verb::Remove, _) => format!("{what} {g} does not exist"),
+            _ => format!("{what} {g} already exist"),
         };
-        format!(" {namespace} has {what}, the most there can be; remove some first")
+        format!(" {namespace} {refused}")
     }
 }
 
@@ -60,8 +71,26 @@ pub(crate) enum Verb {
     SetSettings,
 }
 
+impl Verb {
+    /// By the name of a method, behind the family's prefix.
+    pub(crate) fn of_method(name: &str) -> Option<Verb> {
+        Some(match name {
+            "add" => Verb::Add,
+            "remove" => Verb::Remove,
+            "sg_add" => Verb::AddSources,
+            "sg_remove" => Verb::RemoveSources,
+            "iter" => Verb::Iterate,
+            "get_cfg" => Verb::Settings,
+            "set_cfg" => Verb::SetSettings,
+            _ => return None,
+        })
+    }
+}
+
 /// A family on the wire and in the RPC.
 pub(crate) trait Protocol: Family {
+    /// What a group is called in errors.
+    const GROUP: &'static str;
     /// The name of an address in errors.
     const ADDRESS_TYPE: &'static str;
     /// The name of a pair of group and source in errors.
@@ -77,8 +106,8 @@ pub(crate) trait Protocol: Family {
     fn unspecified() -> Self::Address;
     /// A group in the RPC.
     fn describe(group: &Group<Self::Address>) -> Value;
-    /// The text of an error in the RPC, in a namespace.
-    fn refuse(namespace: &str, refusal: &Refusal<Self::Address>) -> String;
+    /// The text of an error in the RPC, in a namespace, where the family has its own.
+    fn refuse(namespace: &str, refusal: &Refusal<Self::Address>) -> Option<String>;
     /// Sends a report of the designator.
     fn transmit(
         context: &mut Context<'_>,
@@ -86,6 +115,16 @@ pub(crate) trait Protocol: Family {
         message: &Message<'_, Self::Address>,
         version: u8,
     ) -> Result<(), Mute>;
+}
+
+/// The client that speaks for the groups of its namespace.
+pub(crate) fn designated<'c>(
+    context: &'c Context<'_>,
+    designator: MacAddress,
+) -> Result<&'c Client, Mute> {
+    let clients = &context.namespace.clients;
+    let client = clients.by_mac(designator).and_then(|id| clients.get(id));
+    client.ok_or(Mute::NoDesignator)
 }
 
 /// The groups of a namespace, with who speaks for them.
@@ -303,7 +342,8 @@ fn refused<F: Protocol>(
             source,
         };
         let namespace = format!("ns:{}", context.namespace.key());
-        RpcError::new(F::refuse(&namespace, &refusal))
+        let own = F::refuse(&namespace, &refusal);
+        RpcError::new(own.unwrap_or_else(|| refusal.text(&namespace, F::GROUP)))
     };
     result.map(|()| Value::Bool(true)).map_err(refuse)
 }

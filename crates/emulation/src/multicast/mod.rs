@@ -5,11 +5,13 @@
 //! are reported once, and answers are not held back when others report the same group.
 //!
 //! * [`answer`]: when the reports of an answer leave.
+//! * [`count`]: what is counted.
 //! * [`groups`]: the table of groups.
 //! * [`report`]: records and packets.
 //! * [`membership`]: all of it in a namespace, with the methods of the RPC.
 
 mod answer;
+pub(crate) mod count;
 pub(crate) mod groups;
 pub(crate) mod membership;
 pub(crate) mod report;
@@ -23,6 +25,7 @@ use allosaur_engine::time::{MILLISECOND, Nanos};
 
 use crate::counters::{CounterMeta, Counters};
 use answer::{Answer, Pace};
+use count::{COUNTS, Count};
 use groups::{Cursor, GroupError, Groups};
 use report::{Message, Packer, RecordKind, record_bytes};
 
@@ -49,47 +52,6 @@ pub(crate) trait Family: Debug + 'static {
     /// What they mean.
     const META: &'static [CounterMeta];
 }
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Count {
-    AddSource,
-    RemoveSource,
-    AddSourceError,
-    RemoveSourceError,
-    SourceAnswers,
-    BlockReports,
-    AllowReports,
-    ChangeToInclude,
-    Total,
-    TooShort,
-    BadTtl,
-    BadChecksum,
-    NoKey,
-    V1Queries,
-    V2Queries,
-    V3Queries,
-    BadQueries,
-    GeneralQueries,
-    GroupQueries,
-    SourceQueries,
-    SourceQueriesDropped,
-    QueriesWhileAnswering,
-    ReportsReceived,
-    NoRouterAlert,
-    ChangeReports,
-    Answers,
-    Add,
-    Remove,
-    AddError,
-    RemoveError,
-    NoDesignator,
-    NoDesignatorAddress,
-    RateTooHigh,
-}
-
-const COUNTS: usize = Count::RateTooHigh as usize + 1;
 
 /// The counters of a namespace.
 #[derive(Debug)]
@@ -131,24 +93,6 @@ impl<F: Family> Counters for Counts<F> {
         *self = Self::default();
     }
 }
-
-/// The counters of a family: which, its name in the RPC, what it counts, of what, how bad it is.
-macro_rules! count_table {
-    ($($count:ident: $wire:literal, $help:literal, $unit:literal, $severity:ident;)*) => {
-        const COUNTERS: &'static [$crate::multicast::Count] =
-            &[$($crate::multicast::Count::$count),*];
-        const META: &'static [$crate::counters::CounterMeta] = &[
-            $($crate::counters::CounterMeta {
-                name: $wire,
-                help: $help,
-                unit: $unit,
-                severity: $crate::counters::Severity::$severity,
-                zero: false,
-            }),*
-        ];
-    };
-}
-pub(crate) use count_table;
 
 /// Why a report could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

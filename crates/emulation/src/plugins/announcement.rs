@@ -1,7 +1,5 @@
 //! What LLDP and CDP have in common: a client sends one frame again and again, and hears nothing.
 
-use std::any::Any;
-
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
@@ -110,10 +108,6 @@ impl<P: Protocol> Plugin for Announcers<P> {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -192,12 +192,12 @@ impl RxTaps {
         self.taps.iter().all(|entry| entry.tap.is_idle())
     }
 
-    /// Has taps look at a burst of frames that a port received, before each is shown.
+    /// Has taps ask the cache for what a burst of frames of a port needs, before each is shown.
     #[inline]
-    pub fn look_ahead<'f>(&self, port: PortIndex, frames: impl Iterator<Item = &'f [u8]> + Clone) {
+    pub fn prefetch<'f>(&self, port: PortIndex, frames: impl Iterator<Item = &'f [u8]> + Clone) {
         for entry in &self.taps {
             if entry.received & bit(port.into()) != 0 {
-                entry.tap.look_ahead(port, &mut frames.clone());
+                entry.tap.prefetch(port, &mut frames.clone());
             }
         }
     }

@@ -28,9 +28,9 @@ pub trait RxTap: Send + fmt::Debug {
     /// it that [answers](RxTap::answers) shall see it.
     fn handle_frame(&mut self, at: Nanos, port: PortIndex, origin: Origin, frame: &[u8]) -> bool;
 
-    /// Takes a look at frames of a port that it wants, before it is given one after the other: whoever
-    /// looks up something for each in a large table waits less when it does so for many at once.
-    fn look_ahead(&self, _port: PortIndex, _frames: &mut dyn Iterator<Item = &[u8]>) {}
+    /// Asks the cache for what frames of a port that it wants will need, before it is given one after the
+    /// other: the cache misses of a tap with a large table wait together.
+    fn prefetch(&self, _port: PortIndex, _frames: &mut dyn Iterator<Item = &[u8]>) {}
 
     /// Hands the frames that ports shall send to `send`, which says whether there was room; one
     /// that finds none is lost.

@@ -6,7 +6,6 @@ mod program;
 mod schema;
 mod streams;
 
-use std::any::Any;
 use std::net::SocketAddr;
 
 use allosaur_engine::app::VariablePool;
@@ -155,10 +154,6 @@ impl Plugin for AppSim {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes() + self.flows.boxed_bytes() + memory::table(&self.by_peer)
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -1,7 +1,6 @@
 //! ARP: answers for clients, and resolves their gateways. A gateway is resolved once for all clients
 //! of a namespace that have it; the cache says when to ask.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -210,10 +209,6 @@ impl Plugin for Arp {
 
     fn table_bytes(&self) -> usize {
         self.clients.table_bytes() + self.cache.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

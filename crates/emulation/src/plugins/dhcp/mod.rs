@@ -6,7 +6,6 @@
 
 mod messages;
 
-use std::any::Any;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
@@ -16,15 +15,13 @@ use allosaur_packet::application::dhcpv4::{
     CLIENT_PORT, DhcpHeader, DhcpOptions, HEADER_BYTES, MessageType, REPLY, SERVER_PORT,
 };
 use allosaur_packet::network::ipv4::Ipv4View;
-use serde_json::Value;
 
 use self::messages::{Messages, Numbers, Template};
-use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::client::ClientId;
+use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
-use crate::params::RpcError;
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
-use crate::plugins::lease::{INFINITE_S, Recent, retry_delay};
+use crate::plugin::{Context, Keys, Method, Spec, Target};
+use crate::plugins::lease::{INFINITE_S, LeaseClient, LeasePlugin, LeaseTimes, State, Step};
 use crate::timers::TimerId;
 use crate::udp::{Macs, Service, TIME_TO_LIVE};
 
@@ -34,7 +31,7 @@ pub static SPEC: Spec = Spec {
     frames: &[FrameKind::Dhcp],
     methods: &[Method::new("dhcp_client_cnt", Target::Client, true)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
-    create: |_, _| Ok(Box::<Dhcp>::default()),
+    create: |_, _| Ok(Box::<LeasePlugin<DhcpClient>>::default()),
 };
 
 /// So often a REQUEST is sent again before the client looks for servers anew.
@@ -66,32 +63,11 @@ crate::counters! {
     }
 }
 
-/// States of RFC 2131 figure 5; INIT is left at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Selecting,
-    Requesting,
-    Bound,
-    Renewing,
-    Rebinding,
-    /// An address was declined; nothing is sent for a while.
-    Waiting,
-}
-
-impl State {
-    fn has_lease(self) -> bool {
-        matches!(self, State::Bound | State::Renewing | State::Rebinding)
-    }
-}
-
 /// A client, small: there may be a million.
 #[derive(Debug)]
 struct DhcpClient {
     messages: Arc<Messages>,
-    /// When the lease is over.
-    expires: Nanos,
-    /// When to rebind.
-    rebinds: Nanos,
+    times: LeaseTimes,
     timer: TimerId,
     xid: u32,
     /// The address that was offered or leased.
@@ -111,24 +87,17 @@ struct Reply<'r> {
     destination: Ipv4Addr,
 }
 
-/// DHCP clients of a namespace.
-#[derive(Debug, Default)]
-struct Dhcp {
-    clients: ClientMap<DhcpClient>,
-    recent: Recent<Messages>,
-}
+impl LeaseClient for DhcpClient {
+    type Messages = Messages;
+    type Shared = ();
+    const PLUGIN: &'static str = "dhcp";
+    const LEASE: &'static str = "a DHCP lease";
+    const IS_IPV6: bool = false;
 
-impl Plugin for Dhcp {
-    fn add_client(
-        &mut self,
-        context: &mut Context<'_>,
-        id: ClientId,
-        init: &Value,
-    ) -> Result<(), PluginError> {
-        let client = DhcpClient {
-            messages: self.recent.messages(init)?,
-            expires: Nanos::MAX,
-            rebinds: Nanos::MAX,
+    fn new(context: &mut Context<'_>, messages: Arc<Messages>) -> Self {
+        DhcpClient {
+            messages,
+            times: LeaseTimes::NEVER,
             timer: TimerId::NONE,
             xid: context.draw("dhcp xid"),
             address: Ipv4Addr::UNSPECIFIED,
@@ -137,25 +106,19 @@ impl Plugin for Dhcp {
             retries: 0,
             state: State::Selecting,
             counters: DhcpCounters::default(),
-        };
-        self.clients.insert(id, client);
-        if let Some(client) = self.clients.get_mut(id) {
-            client.discover(context, id);
-        }
-        Ok(())
-    }
-
-    fn remove_client(&mut self, context: &mut Context<'_>, id: ClientId) {
-        if let Some(mut client) = self.clients.remove(id) {
-            if client.state.has_lease() {
-                let messages = Arc::clone(&client.messages);
-                client.send_to_server(context, id, &messages.release);
-            }
-            context.cancel_timer(client.timer);
         }
     }
 
-    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+    fn start(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.discover(context, id);
+    }
+
+    fn release(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let messages = Arc::clone(&self.messages);
+        self.send_to_server(context, id, &messages.release);
+    }
+
+    fn handle_frame(plugin: &mut LeasePlugin<Self>, context: &mut Context<'_>, frame: &Frame<'_>) {
         let message = frame.payload();
         let header = DhcpHeader::parse(message);
         let to = frame.destination();
@@ -168,7 +131,7 @@ impl Plugin for Dhcp {
             (Err(_), true) => return,
         };
         let id = context.namespace.clients.by_mac(mac);
-        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
+        let client = id.and_then(|id| Some((id, plugin.clients.get_mut(id)?)));
         let Some((id, client)) = client else {
             return;
         };
@@ -190,39 +153,36 @@ impl Plugin for Dhcp {
         client.handle_reply(context, id, mac, &reply);
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
-        let id = timeout.client;
-        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
-        if let Some((id, client)) = client.filter(|(_, client)| client.timer == timeout.timer) {
-            client.handle_timeout(context, id);
+    fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let (retries, now) = (self.retries, context.now);
+        match self.state.step(retries, REQUEST_RETRIES, self.times, now) {
+            Step::Discover | Step::StartOver => self.discover(context, id),
+            Step::Request => {
+                self.retries += 1;
+                self.request(context, id);
+            }
+            Step::Renew { is_first } => {
+                self.counters.renew += u32::from(is_first);
+                self.renew(context, id);
+            }
+            Step::Rebind { is_first } => {
+                self.counters.rebind += u32::from(is_first);
+                self.rebind(context, id);
+            }
+            Step::Lose => self.lose(context, id),
         }
     }
 
-    fn look_ahead(&self, client: ClientId) -> u64 {
-        // The first and the last that is used of it, which is longer than a line of the cache.
-        let state = self.clients.get(client);
-        state.map_or(0, |state| {
-            state.expires ^ u64::from(state.xid ^ state.counters.tx_discover)
-        })
+    fn state(&self) -> State {
+        self.state
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
-        let client = call.client.and_then(|id| self.clients.get_mut(id));
-        let client = client.ok_or_else(|| RpcError::new("the client has no plugin dhcp"))?;
-        counters::report(call.params, &mut [&mut client.counters])
+    fn timer(&self) -> TimerId {
+        self.timer
     }
 
-    fn missing(&self, client: ClientId, is_ipv6: bool) -> Option<&'static str> {
-        let client = self.clients.get(client).filter(|_| !is_ipv6)?;
-        (!client.state.has_lease()).then_some("a DHCP lease")
-    }
-
-    fn table_bytes(&self) -> usize {
-        self.clients.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
+    fn counters(&mut self) -> &mut dyn Counters {
+        &mut self.counters
     }
 }
 
@@ -320,31 +280,6 @@ impl DhcpClient {
 
 /// What it does by itself.
 impl DhcpClient {
-    fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
-        let now = context.now;
-        match self.state {
-            State::Selecting | State::Waiting => self.discover(context, id),
-            State::Requesting if self.retries == REQUEST_RETRIES => self.discover(context, id),
-            State::Requesting => {
-                self.retries += 1;
-                self.request(context, id);
-            }
-            _ if now >= self.expires => self.lose(context, id),
-            State::Bound => {
-                self.state = State::Renewing;
-                self.counters.renew += 1;
-                self.renew(context, id);
-            }
-            State::Renewing if now >= self.rebinds => {
-                self.state = State::Rebinding;
-                self.counters.rebind += 1;
-                self.rebind(context, id);
-            }
-            State::Renewing => self.renew(context, id),
-            State::Rebinding => self.rebind(context, id),
-        }
-    }
-
     fn set_timer(&mut self, context: &mut Context<'_>, id: ClientId, delay: Nanos) {
         context.cancel_timer(self.timer);
         self.timer = context.set_timer(delay, Some(id), 0);
@@ -360,13 +295,15 @@ impl DhcpClient {
         let renewal_s = options.renewal_s.unwrap_or(half).max(1);
         let rebinding_s = options.rebinding_s.unwrap_or(most);
         let rebinding_s = rebinding_s.max(renewal_s.saturating_add(1));
-        self.expires = match lease_s {
-            INFINITE_S => Nanos::MAX,
-            lease_s => context.now.saturating_add(u64::from(lease_s) * SECOND),
+        self.times = LeaseTimes {
+            rebinds: context.now.saturating_add(u64::from(rebinding_s) * SECOND),
+            expires: match lease_s {
+                INFINITE_S => Nanos::MAX,
+                lease_s => context.now.saturating_add(u64::from(lease_s) * SECOND),
+            },
         };
-        self.rebinds = context.now.saturating_add(u64::from(rebinding_s) * SECOND);
         self.state = State::Bound;
-        let left = self.expires - context.now;
+        let left = self.times.expires - context.now;
         self.set_timer(context, id, left.min(u64::from(renewal_s) * SECOND));
     }
 
@@ -397,15 +334,14 @@ impl DhcpClient {
     fn renew(&mut self, context: &mut Context<'_>, id: ClientId) {
         let messages = Arc::clone(&self.messages);
         self.send_to_server(context, id, &messages.renew);
-        let end = self.rebinds.min(self.expires);
-        self.set_timer(context, id, retry_delay(context.now, end));
+        self.set_timer(context, id, self.times.renew_delay(context.now));
     }
 
     fn rebind(&mut self, context: &mut Context<'_>, id: ClientId) {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.broadcast(context, id, &messages.renew);
-        self.set_timer(context, id, retry_delay(context.now, self.expires));
+        self.set_timer(context, id, self.times.rebind_delay(context.now));
     }
 
     /// Another client has the address (RFC 2131 section 3.1 item 5).

@@ -340,7 +340,7 @@ fn wrong_options_are_refused_with_the_field_and_the_remedy() {
 
 #[test]
 fn clients_with_the_same_init_share_their_messages() {
-    let mut recent = super::Recent::<super::Messages>::default();
+    let mut recent = crate::plugins::lease::Recent::<super::Messages>::default();
     let first = recent.messages(&json!({})).expect("it is right");
     let second = recent.messages(&json!({})).expect("it is right");
     assert!(std::sync::Arc::ptr_eq(&first, &second));

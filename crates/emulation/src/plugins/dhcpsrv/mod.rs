@@ -9,8 +9,6 @@ mod pool;
 mod replies;
 mod server;
 
-use std::any::Any;
-
 use serde_json::Value;
 
 use self::server::Server;
@@ -92,10 +90,6 @@ impl Plugin for DhcpServers {
 
     fn table_bytes(&self) -> usize {
         self.servers.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -7,7 +7,6 @@
 
 mod messages;
 
-use std::any::Any;
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
@@ -18,15 +17,13 @@ use allosaur_packet::application::dhcpv6::{
     LeasedAddress, SERVER_PORT, StatusCode,
 };
 use allosaur_packet::network::ipv6::Ipv6View;
-use serde_json::Value;
 
 use self::messages::{Messages, Numbers, Template, duid};
-use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::client::ClientId;
+use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
-use crate::params::RpcError;
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
-use crate::plugins::lease::{INFINITE_S, Recent, retry_delay};
+use crate::plugin::{Context, Keys, Method, Spec, Target};
+use crate::plugins::lease::{INFINITE_S, LeaseClient, LeasePlugin, LeaseTimes, State, Step};
 use crate::timers::TimerId;
 use crate::udp::{Macs, Service};
 
@@ -36,7 +33,7 @@ pub static SPEC: Spec = Spec {
     frames: &[FrameKind::Dhcpv6],
     methods: &[Method::new("dhcpv6_client_cnt", Target::Client, true)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
-    create: |_, _| Ok(Box::<Dhcpv6>::default()),
+    create: |_, _| Ok(Box::<LeasePlugin<Dhcpv6Client>>::default()),
 };
 
 /// So often a REQUEST is sent again before the client looks for servers anew (RFC 8415 section 7.6).
@@ -81,21 +78,6 @@ crate::counters! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Soliciting,
-    Requesting,
-    Bound,
-    Renewing,
-    Rebinding,
-}
-
-impl State {
-    fn has_lease(self) -> bool {
-        matches!(self, State::Bound | State::Renewing | State::Rebinding)
-    }
-}
-
 /// A client, small: there may be a million.
 #[derive(Debug)]
 struct Dhcpv6Client {
@@ -107,9 +89,7 @@ struct Dhcpv6Client {
     address: Ipv6Addr,
     /// When what the client tries now began.
     began: Nanos,
-    /// When to rebind, and when the address is not valid any more.
-    rebinds: Nanos,
-    expires: Nanos,
+    times: LeaseTimes,
     timer: TimerId,
     xid: u32,
     iaid: u32,
@@ -118,59 +98,49 @@ struct Dhcpv6Client {
     counters: Dhcpv6Counters,
 }
 
-/// DHCPv6 clients of a namespace.
-#[derive(Debug, Default)]
-struct Dhcpv6 {
-    clients: ClientMap<Dhcpv6Client>,
-    recent: Recent<Messages>,
+impl LeaseClient for Dhcpv6Client {
+    type Messages = Messages;
     /// The server that answered last: mostly it is that of all clients.
-    last_server: Option<Arc<[u8]>>,
-}
+    type Shared = Option<Arc<[u8]>>;
+    const PLUGIN: &'static str = "dhcpv6";
+    const LEASE: &'static str = "a DHCPv6 lease";
+    const IS_IPV6: bool = true;
 
-impl Plugin for Dhcpv6 {
-    fn add_client(
-        &mut self,
-        context: &mut Context<'_>,
-        id: ClientId,
-        init: &Value,
-    ) -> Result<(), PluginError> {
-        let client = Dhcpv6Client {
-            messages: self.recent.messages(init)?,
+    fn new(context: &mut Context<'_>, messages: Arc<Messages>) -> Self {
+        Dhcpv6Client {
+            messages,
             server: None,
             server_address: Ipv6Addr::UNSPECIFIED,
             address: Ipv6Addr::UNSPECIFIED,
             began: context.now,
-            rebinds: Nanos::MAX,
-            expires: Nanos::MAX,
+            times: LeaseTimes::NEVER,
             timer: TimerId::NONE,
             xid: context.draw("dhcpv6 xid") & 0xff_ffff,
             iaid: context.draw("dhcpv6 iaid"),
             retries: 0,
-            state: State::Soliciting,
+            state: State::Selecting,
             counters: Dhcpv6Counters::default(),
-        };
-        self.clients.insert(id, client);
-        if let Some(client) = self.clients.get_mut(id) {
-            client.begin(context, id);
-        }
-        Ok(())
-    }
-
-    fn remove_client(&mut self, context: &mut Context<'_>, id: ClientId) {
-        if let Some(mut client) = self.clients.remove(id) {
-            if client.state.has_lease() {
-                client.counters.tx_request += 1;
-                let messages = Arc::clone(&client.messages);
-                client.send(context, id, &messages.release);
-            }
-            context.cancel_timer(client.timer);
         }
     }
 
-    fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+    fn start(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.state = State::Selecting;
+        self.server = None;
+        self.began = context.now;
+        self.retries = 0;
+        self.solicit(context, id);
+    }
+
+    fn release(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.counters.tx_request += 1;
+        let messages = Arc::clone(&self.messages);
+        self.send(context, id, &messages.release);
+    }
+
+    fn handle_frame(plugin: &mut LeasePlugin<Self>, context: &mut Context<'_>, frame: &Frame<'_>) {
         let mac = frame.destination();
         let id = context.namespace.clients.by_mac(mac);
-        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
+        let client = id.and_then(|id| Some((id, plugin.clients.get_mut(id)?)));
         let Some((id, client)) = client else {
             return;
         };
@@ -194,42 +164,43 @@ impl Plugin for Dhcpv6 {
             association,
             source: packet.source(),
         };
-        client.handle_reply(context, id, &reply, &mut self.last_server);
+        client.handle_reply(context, id, &reply, &mut plugin.shared);
     }
 
-    fn handle_timeout(&mut self, context: &mut Context<'_>, timeout: Timeout) {
-        let id = timeout.client;
-        let client = id.and_then(|id| Some((id, self.clients.get_mut(id)?)));
-        if let Some((id, client)) = client.filter(|(_, client)| client.timer == timeout.timer) {
-            client.handle_timeout(context, id);
+    fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
+        let (retries, now) = (self.retries, context.now);
+        match self.state.step(retries, REQUEST_RETRIES, self.times, now) {
+            Step::Discover => self.solicit(context, id),
+            Step::StartOver => self.start(context, id),
+            Step::Request => {
+                self.retries += 1;
+                self.request(context, id);
+            }
+            Step::Renew { is_first } => {
+                if is_first {
+                    self.began = now;
+                    self.counters.renew += 1;
+                }
+                self.renew(context, id);
+            }
+            Step::Rebind { is_first } => {
+                self.counters.rebind += u32::from(is_first);
+                self.rebind(context, id);
+            }
+            Step::Lose => self.lose(context, id),
         }
     }
 
-    fn look_ahead(&self, client: ClientId) -> u64 {
-        // The first and the last that is used of it, which is longer than a line of the cache.
-        let state = self.clients.get(client);
-        state.map_or(0, |state| {
-            state.expires ^ u64::from(state.xid ^ state.counters.tx_solicit)
-        })
+    fn state(&self) -> State {
+        self.state
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
-        let client = call.client.and_then(|id| self.clients.get_mut(id));
-        let client = client.ok_or_else(|| RpcError::new("the client has no plugin dhcpv6"))?;
-        counters::report(call.params, &mut [&mut client.counters])
+    fn timer(&self) -> TimerId {
+        self.timer
     }
 
-    fn missing(&self, client: ClientId, is_ipv6: bool) -> Option<&'static str> {
-        let client = self.clients.get(client).filter(|_| is_ipv6)?;
-        (!client.state.has_lease()).then_some("a DHCPv6 lease")
-    }
-
-    fn table_bytes(&self) -> usize {
-        self.clients.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
+    fn counters(&mut self) -> &mut dyn Counters {
+        &mut self.counters
     }
 }
 
@@ -287,7 +258,7 @@ impl Dhcpv6Client {
             return;
         };
         match (self.state, reply.message.message_type) {
-            (State::Soliciting, Dhcpv6MessageType::ADVERTISE) => {
+            (State::Selecting, Dhcpv6MessageType::ADVERTISE) => {
                 if self.has_failed(reply) {
                     return;
                 }
@@ -376,32 +347,6 @@ impl Dhcpv6Client {
 
 /// What it does by itself.
 impl Dhcpv6Client {
-    fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
-        let now = context.now;
-        match self.state {
-            State::Soliciting => self.solicit(context, id),
-            State::Requesting if self.retries == REQUEST_RETRIES => self.begin(context, id),
-            State::Requesting => {
-                self.retries += 1;
-                self.request(context, id);
-            }
-            _ if now >= self.expires => self.lose(context, id),
-            State::Bound => {
-                self.state = State::Renewing;
-                self.began = now;
-                self.counters.renew += 1;
-                self.renew(context, id);
-            }
-            State::Renewing if now >= self.rebinds => {
-                self.state = State::Rebinding;
-                self.counters.rebind += 1;
-                self.rebind(context, id);
-            }
-            State::Renewing => self.renew(context, id),
-            State::Rebinding => self.rebind(context, id),
-        }
-    }
-
     fn set_timer(&mut self, context: &mut Context<'_>, id: ClientId, delay: Nanos) {
         context.cancel_timer(self.timer);
         self.timer = context.set_timer(delay, Some(id), 0);
@@ -438,10 +383,12 @@ impl Dhcpv6Client {
             INFINITE_S => Nanos::MAX,
             seconds => context.now.saturating_add(u64::from(seconds) * SECOND),
         };
-        self.expires = later(leased.valid_s.max(2));
-        self.rebinds = later(rebind_s);
+        self.times = LeaseTimes {
+            rebinds: later(rebind_s),
+            expires: later(leased.valid_s.max(2)),
+        };
         self.state = State::Bound;
-        let renews = later(renew_s).min(self.expires);
+        let renews = later(renew_s).min(self.times.expires);
         self.set_timer(context, id, renews - context.now);
     }
 
@@ -451,23 +398,15 @@ impl Dhcpv6Client {
             context.set_dhcp_ipv6(id, Ipv6Addr::UNSPECIFIED);
         }
         let must_wait = self.state == State::Requesting;
-        self.state = State::Soliciting;
+        self.state = State::Selecting;
         if must_wait {
             // The server refused what it offered: it would do so again at once. The client has been
             // trying since its first message.
             self.server = None;
             self.set_timer(context, id, self.messages.intervals.first);
         } else {
-            self.begin(context, id);
+            self.start(context, id);
         }
-    }
-
-    fn begin(&mut self, context: &mut Context<'_>, id: ClientId) {
-        self.state = State::Soliciting;
-        self.server = None;
-        self.began = context.now;
-        self.retries = 0;
-        self.solicit(context, id);
     }
 
     fn solicit(&mut self, context: &mut Context<'_>, id: ClientId) {
@@ -488,15 +427,14 @@ impl Dhcpv6Client {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.send(context, id, &messages.renew);
-        let end = self.rebinds.min(self.expires);
-        self.set_timer(context, id, retry_delay(context.now, end));
+        self.set_timer(context, id, self.times.renew_delay(context.now));
     }
 
     fn rebind(&mut self, context: &mut Context<'_>, id: ClientId) {
         self.counters.tx_request += 1;
         let messages = Arc::clone(&self.messages);
         self.send(context, id, &messages.rebind);
-        self.set_timer(context, id, retry_delay(context.now, self.expires));
+        self.set_timer(context, id, self.times.rebind_delay(context.now));
     }
 
     fn send(&self, context: &mut Context<'_>, id: ClientId, template: &Template) {

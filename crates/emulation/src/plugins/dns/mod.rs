@@ -3,9 +3,6 @@
 mod database;
 mod resolver;
 
-use std::any::Any;
-
-use allosaur_engine::time::Nanos;
 use serde_json::{Value, json};
 
 use self::database::{Database, entries};
@@ -13,7 +10,7 @@ use self::resolver::Resolver;
 use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::datagrams;
-use crate::dns::auto_play::{self, AutoPlay};
+use crate::dns::auto_play::{self, Played, Player};
 use crate::dns::cache;
 use crate::dns::message::{AUTHORITATIVE, Builder, FORMAT_ERROR, Message, NAME_ERROR, RESPONSE};
 use crate::dns::query::{self, Query};
@@ -115,9 +112,7 @@ struct DnsClient {
 struct Dns {
     counters: DnsCounters,
     clients: ClientMap<Box<DnsClient>>,
-    auto_play: Option<AutoPlay>,
-    /// When the next query of auto-play is due.
-    next_play: Nanos,
+    auto_play: Player,
 }
 
 impl Plugin for Dns {
@@ -151,26 +146,21 @@ impl Plugin for Dns {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>, _timeout: Timeout) {
-        let next = self.auto_play.as_mut().and_then(AutoPlay::next);
-        let Some((mac, queries)) = next else {
-            return;
-        };
-        let client = context.namespace.clients.by_mac(mac);
-        match client.map(|client| (client, self.clients.get_mut(client))) {
-            None => self.counters.auto_play_client_not_found += 1,
-            Some((_, None)) => {
-                self.counters.auto_play_client_without += 1;
-                self.auto_play = None;
-            }
-            Some((client, Some(state))) => match state.ask(context, client, &queries) {
-                Ok(()) => {
-                    self.counters.auto_play_queries += 1;
-                    self.auto_play.as_mut().map(AutoPlay::sent);
-                }
-                Err(_) => self.counters.auto_play_bad_query += 1,
-            },
+        let clients = &mut self.clients;
+        let played = self
+            .auto_play
+            .handle_timeout(context, |context, client, queries| {
+                let state = clients.get_mut(client)?;
+                Some(state.ask(context, client, queries))
+            });
+        let counters = &mut self.counters;
+        match played {
+            None => {}
+            Some(Played::Sent) => counters.auto_play_queries += 1,
+            Some(Played::NoClient) => counters.auto_play_client_not_found += 1,
+            Some(Played::WithoutPlugin) => counters.auto_play_client_without += 1,
+            Some(Played::Refused) => counters.auto_play_bad_query += 1,
         }
-        self.schedule(context);
     }
 
     fn handle_event(&mut self, context: &mut Context<'_>, client: ClientId, event: &Event) {
@@ -213,31 +203,15 @@ impl Plugin for Dns {
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
     }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
 }
 
 impl Dns {
     fn new(context: &mut Context<'_>, init: &Value) -> Result<Dns, PluginError> {
-        let mut dns = Dns {
+        Ok(Dns {
             counters: DnsCounters::default(),
             clients: ClientMap::default(),
-            auto_play: AutoPlay::parse(init, &AUTO_PLAY)?,
-            next_play: context.now,
-        };
-        dns.schedule(context);
-        Ok(dns)
-    }
-
-    /// Sets the timer of auto-play; each query is due a period after the last one was.
-    fn schedule(&mut self, context: &mut Context<'_>) {
-        if let Some(play) = self.auto_play.as_ref().filter(|play| !play.is_over()) {
-            self.next_play = self.next_play.saturating_add(context.period(play.rate));
-            let delay = self.next_play.saturating_sub(context.now);
-            context.set_timer(delay, None, 0);
-        }
+            auto_play: Player::start(context, init, &AUTO_PLAY)?,
+        })
     }
 }
 

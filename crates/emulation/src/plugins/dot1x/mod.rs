@@ -11,8 +11,6 @@ mod supplicant;
 mod ttls;
 mod tunnel;
 
-use std::any::Any;
-
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
 use serde_json::{Map, Value, json};
@@ -158,10 +156,6 @@ impl Plugin for Dot1x {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

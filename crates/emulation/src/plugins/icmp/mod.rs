@@ -1,6 +1,5 @@
 //! ICMP for IPv4: answers to echo and timestamp requests, and pings.
 
-use std::any::Any;
 use std::net::Ipv4Addr;
 
 use allosaur_engine::time::MILLISECOND;
@@ -114,10 +113,6 @@ impl Plugin for Icmp {
 
     fn table_bytes(&self) -> usize {
         self.pings.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

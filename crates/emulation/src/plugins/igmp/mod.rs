@@ -3,7 +3,6 @@
 
 mod wire;
 
-use std::any::Any;
 use std::net::Ipv4Addr;
 
 use allosaur_packet::MacAddress;
@@ -15,10 +14,11 @@ use serde_json::{Value, json};
 use crate::client::ClientId;
 use crate::counters;
 use crate::frame::{Frame, FrameKind};
+use crate::multicast::count::{Count, count_table};
 use crate::multicast::groups::{Group, GroupError};
-use crate::multicast::membership::{Membership, Protocol, Refusal, Verb, text};
+use crate::multicast::membership::{Membership, Protocol, Refusal, Verb, designated, text};
 use crate::multicast::report::Message;
-use crate::multicast::{Count, Family, Mute, count_table};
+use crate::multicast::{Family, Mute};
 use crate::params::{RpcError, bytes};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
@@ -74,43 +74,44 @@ impl Family for Ipv4 {
     const TABLE: &'static str = "igmp";
 
     count_table! {
-        SourceAnswers: "pktRxSndReportsSGQuery", "(s,g)- query records", "pkts", Info;
-        BlockReports: "pktRxSndReportsSGRemove", "(s,g)- remove records", "pkts", Info;
-        AllowReports: "pktRxSndReportsSGAdd", "(s,g)- add records", "pkts", Info;
-        ChangeToInclude: "pktRxSndReportsSGChangeToInclude", "(s,g)- change to include", "pkts", Info;
-        Total: "pktRxTotal", "total IGMP messages received", "pkts", Info;
-        TooShort: "pktRxTooshort", "received with too few bytes", "pkts", Error;
-        BadTtl: "pktRxBadttl", "received with ttl other than 1", "pkts", Error;
-        BadChecksum: "pktRxBadsum", "received with bad checksum", "pkts", Error;
-        NoKey: "pktRxNoKey", "received igmp but can't find port,vlan keys", "pkts", Error;
-        V1Queries: "pktRxv1Queries", "received IGMPv1/IGMPv2 queries", "pkts", Info;
-        V2Queries: "pktRxv1v2Queries", "received IGMPv1/IGMPv2 queries", "pkts", Info;
-        V3Queries: "pktRxv3Queries", "received IGMPv3 queries", "pkts", Info;
-        BadQueries: "pktRxbadQueries", "received invalid queries", "pkts", Error;
-        GeneralQueries: "pktRxgenQueries", "received general queries", "pkts", Info;
-        GroupQueries: "pktRxgroupQueries", "received group queries", "pkts", Info;
-        SourceQueries: "pktRxgsrQueries", "received group-source queries", "pkts", Info;
-        SourceQueriesDropped: "pktRxgsrDropQueries", "dropped group-source queries", "pkts", Info;
-        QueriesWhileAnswering: "pktRxquerieActiveTimer", "rcv querie while active timer", "pkts", Info;
-        ReportsReceived: "pktRxReports", "received membership reports", "pkts", Info;
-        NoRouterAlert: "pktRxNora", "received w/o Router Alert option ", "pkts", Info;
-        ChangeReports: "pktSndAddRemoveReports", "explicit reports due to add/remove command", "pkts", Info;
-        Answers: "pktRxSndReports", "sent membership reports", "pkts", Info;
-        AddSource: "opsAddSG", "add mc (s,g) ", "ops", Info;
-        RemoveSource: "opsRemoveSG", "remove mc (s,g) ", "ops", Info;
-        AddSourceError: "opsAddErrSG", "error add mc (s,g) ", "ops", Error;
-        RemoveSourceError: "opsRemoveErrSG", "error remove mc (s,g) ", "ops", Error;
-        Add: "opsAdd", "add mc ", "ops", Info;
-        Remove: "opsRemove", "remove mc ", "ops", Info;
-        AddError: "opsAddErr", "add mc with error", "ops", Error;
-        RemoveError: "opsRemoveErr", "remove mc with error ", "ops", Error;
-        NoDesignator: "pktNoDesignatorClient", "No designator client with this MAC addr, igmp won't work with one clients assigned ", "pkts", Error;
-        NoDesignatorAddress: "pktNoDesignatorClientIPv4", "The designator client has no valid IPv4 addr ", "pkts", Error;
-        RateTooHigh: "opsRateIsTooHigh", "rate of multicast is too high, duration should be higher", "opts", Error;
+        SourceAnswers;
+        BlockReports;
+        AllowReports;
+        ChangeToInclude;
+        Total;
+        TooShort;
+        BadTtl;
+        BadChecksum;
+        NoKey;
+        V1Queries;
+        V2Queries;
+        V3Queries;
+        BadQueries;
+        GeneralQueries;
+        GroupQueries;
+        SourceQueries;
+        SourceQueriesDropped;
+        QueriesWhileAnswering;
+        ReportsReceived;
+        NoRouterAlert;
+        ChangeReports;
+        Answers;
+        AddSource;
+        RemoveSource;
+        AddSourceError;
+        RemoveSourceError;
+        Add;
+        Remove;
+        AddError;
+        RemoveError;
+        NoDesignator;
+        NoDesignatorAddress;
+        RateTooHigh;
     }
 }
 
 impl Protocol for Ipv4 {
+    const GROUP: &'static str = "mc-ipv4";
     const ADDRESS_TYPE: &'static str = "core.Ipv4Key";
     const PAIR_TYPE: &'static str = "igmp.IgmpSGRecord";
     const ITERATE_TYPE: &'static str = "ApiIgmpNsIterParams";
@@ -131,23 +132,16 @@ impl Protocol for Ipv4 {
         }
     }
 
-    fn refuse(ns: &str, refusal: &Refusal<[u8; 4]>) -> String {
+    fn refuse(ns: &str, refusal: &Refusal<[u8; 4]>) -> Option<String> {
         let (g, s) = (text(refusal.group), text(refusal.source));
         match (refusal.verb, refusal.error) {
-            (_, GroupError::Full) => refusal.full(ns),
             (Verb::AddSources, GroupError::SourceExists) => {
-                format!("{ns} g:{g} source-ipv4 {s} already exist")
-            }
-            (Verb::AddSources, _) => format!(" {ns} add(s,g) ({s},{g}) in the wrong mode"),
-            (Verb::RemoveSources, GroupError::Missing) => {
-                format!(" {ns} add(s,g) ({g}) group does not exits")
+                Some(format!("{ns} g:{g} source-ipv4 {s} already exist"))
             }
             (Verb::RemoveSources, GroupError::SourceMissing) => {
-                format!(" {ns} g:{g} source-ipv4 s:{s} does not exist")
+                Some(format!(" {ns} g:{g} source-ipv4 s:{s} does not exist"))
             }
-            (Verb::RemoveSources, _) => format!(" {ns} remove(s,g) ({s},{g}) in the wrong mode"),
-            (Verb::Remove, _) => format!(" {ns} mc-ipv4 {g} does not exist"),
-            _ => format!(" {ns} mc-ipv4 {g} already exist"),
+            _ => None,
         }
     }
 
@@ -157,9 +151,7 @@ impl Protocol for Ipv4 {
         message: &Message<'_, [u8; 4]>,
         version: u8,
     ) -> Result<(), Mute> {
-        let clients = &context.namespace.clients;
-        let client = clients.by_mac(designator).and_then(|id| clients.get(id));
-        let client = client.ok_or(Mute::NoDesignator)?;
+        let client = designated(context, designator)?;
         let (mac, source) = (client.mac, client.ipv4);
         if source.is_unspecified() {
             return Err(Mute::NoAddress);
@@ -253,24 +245,14 @@ impl Plugin for Igmp {
     }
 
     fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
-        let verb = match call.method {
-            "igmp_ns_add" => Verb::Add,
-            "igmp_ns_remove" => Verb::Remove,
-            "igmp_ns_sg_add" => Verb::AddSources,
-            "igmp_ns_sg_remove" => Verb::RemoveSources,
-            "igmp_ns_iter" => Verb::Iterate,
-            "igmp_ns_get_cfg" => Verb::Settings,
-            "igmp_ns_set_cfg" => Verb::SetSettings,
-            _ => return counters::report(call.params, &mut [&mut self.membership.host.counts]),
+        let verb = call.method.strip_prefix("igmp_ns_");
+        let Some(verb) = verb.and_then(Verb::of_method) else {
+            return counters::report(call.params, &mut [&mut self.membership.host.counts]);
         };
         self.membership.call(context, verb, call.params)
     }
 
     fn table_bytes(&self) -> usize {
         self.membership.host.groups().table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }

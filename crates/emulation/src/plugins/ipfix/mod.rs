@@ -13,7 +13,6 @@ mod record;
 mod tests;
 mod trigger;
 
-use std::any::Any;
 use std::net::Ipv4Addr;
 
 use allosaur_packet::MacAddress;
@@ -131,10 +130,6 @@ impl Plugin for Ipfix {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

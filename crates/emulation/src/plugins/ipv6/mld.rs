@@ -12,10 +12,11 @@ use allosaur_packet::network::ipv6::Ipv6Header;
 use allosaur_packet::network::ipv6_options::Ipv6OptionsView;
 use serde_json::{Value, json};
 
+use crate::multicast::count::{Count, count_table};
 use crate::multicast::groups::{Group, GroupError};
-use crate::multicast::membership::{Protocol, Refusal, Verb, text};
+use crate::multicast::membership::{Protocol, Refusal, Verb, designated, text};
 use crate::multicast::report::Message;
-use crate::multicast::{Count, Counts, Family, Mute, Query, count_table};
+use crate::multicast::{Counts, Family, Mute, Query};
 use crate::params::{RpcError, bytes};
 use crate::plugin::Context;
 
@@ -51,42 +52,43 @@ impl Family for Ipv6 {
     const TABLE: &'static str = "mld";
 
     count_table! {
-        AddSource: "opsAddSG", "add mc (s,g) ", "ops", Info;
-        RemoveSource: "opsRemoveSG", "remove mc (s,g) ", "ops", Info;
-        AddSourceError: "opsAddErrSG", "error add mc (s,g) ", "ops", Error;
-        RemoveSourceError: "opsRemoveErrSG", "error remove mc (s,g) ", "ops", Error;
-        SourceAnswers: "pktRxSndReportsSGQuery", "(s,g)- query records", "pkts", Info;
-        BlockReports: "pktRxSndReportsSGRemove", "(s,g)- remove records", "pkts", Info;
-        AllowReports: "pktRxSndReportsSGAdd", "(s,g)- add records", "pkts", Info;
-        ChangeToInclude: "pktRxSndReportsSGChangeToInclude", "(s,g)- change to include", "pkts", Info;
+        AddSource;
+        RemoveSource;
+        AddSourceError;
+        RemoveSourceError;
+        SourceAnswers;
+        BlockReports;
+        AllowReports;
+        ChangeToInclude;
         Total: "pktRxTotal", "total messages received", "pkts", Info;
-        TooShort: "pktRxTooshort", "received with too few bytes", "pkts", Error;
-        BadTtl: "pktRxBadttl", "received with ttl other than 1", "pkts", Error;
-        BadChecksum: "pktRxBadsum", "received with bad checksum", "pkts", Error;
+        TooShort;
+        BadTtl;
+        BadChecksum;
         NoKey: "pktRxNoKey", "received mld but can't find port,vlan keys", "pkts", Error;
         V1Queries: "pktRxv1Queries", "received MLD queries", "pkts", Info;
         V2Queries: "pktRxv2Queries", "received IGMPv2 queries", "pkts", Info;
-        BadQueries: "pktRxbadQueries", "received invalid queries", "pkts", Error;
-        GeneralQueries: "pktRxgenQueries", "received general queries", "pkts", Info;
-        GroupQueries: "pktRxgroupQueries", "received group queries", "pkts", Info;
-        SourceQueries: "pktRxgsrQueries", "received group-source queries", "pkts", Info;
-        SourceQueriesDropped: "pktRxgsrDropQueries", "dropped group-source queries", "pkts", Info;
-        QueriesWhileAnswering: "pktRxquerieActiveTimer", "rcv querie while active timer", "pkts", Info;
-        ReportsReceived: "pktRxReports", "received membership reports", "pkts", Info;
-        NoRouterAlert: "pktRxNora", "received w/o Router Alert option ", "pkts", Info;
-        ChangeReports: "pktSndAddRemoveReports", "explicit reports due to add/remove command", "pkts", Info;
-        Answers: "pktRxSndReports", "sent membership reports", "pkts", Info;
-        Add: "opsAdd", "add mc ", "ops", Info;
-        Remove: "opsRemove", "remove mc ", "ops", Info;
-        AddError: "opsAddErr", "add mc with error", "ops", Error;
-        RemoveError: "opsRemoveErr", "remove mc with error ", "ops", Error;
+        BadQueries;
+        GeneralQueries;
+        GroupQueries;
+        SourceQueries;
+        SourceQueriesDropped;
+        QueriesWhileAnswering;
+        ReportsReceived;
+        NoRouterAlert;
+        ChangeReports;
+        Answers;
+        Add;
+        Remove;
+        AddError;
+        RemoveError;
         NoDesignator: "pktNoDesignatorClient", "No designator client was defined. MLD will not work without it", "pkts", Error;
         NoDesignatorAddress: "pktNoDesignatorClientIPv6", "no designator client with this valid IPv4 addr ", "pkts", Error;
-        RateTooHigh: "opsRateIsTooHigh", "rate of multicast is too high, duration should be higher", "opts", Error;
+        RateTooHigh;
     }
 }
 
 impl Protocol for Ipv6 {
+    const GROUP: &'static str = "mc-ipv6";
     const ADDRESS_TYPE: &'static str = "core.Ipv6Key";
     const PAIR_TYPE: &'static str = "ipv6.MldSGRecord";
     const ITERATE_TYPE: &'static str = "ApiMldNsIterParams";
@@ -114,33 +116,27 @@ impl Protocol for Ipv6 {
         value
     }
 
-    fn refuse(ns: &str, refusal: &Refusal<[u8; 16]>) -> String {
+    fn refuse(ns: &str, refusal: &Refusal<[u8; 16]>) -> Option<String> {
         let (g, s) = (text(refusal.group), text(refusal.source));
-        match (refusal.verb, refusal.error) {
-            (_, GroupError::Full) => refusal.full(ns),
+        let refused = match (refusal.verb, refusal.error) {
+            (_, GroupError::Full) => return None,
             (Verb::AddSources, GroupError::SourceExists) => {
-                format!(" {ns} source-ipv6 {s} already exist for g: {g}")
+                format!("source-ipv6 {s} already exist for g: {g}")
             }
             (Verb::AddSources, GroupError::NotManaged) => {
-                format!(" {ns} add(s,g) ({s},{g}) should be be added by RPC")
-            }
-            (Verb::AddSources, _) => format!(" {ns} add(s,g) ({s},{g}) in the wrong mode"),
-            (Verb::RemoveSources, GroupError::Missing) => {
-                format!(" {ns} add(s,g) ({g}) group does not exits")
+                format!("add(s,g) ({s},{g}) should be be added by RPC")
             }
             (Verb::RemoveSources, GroupError::SourceMissing) => {
-                format!(" {ns} source-ipv6 {s} does not exist g:{g}")
+                format!("source-ipv6 {s} does not exist g:{g}")
             }
-            (Verb::RemoveSources, _) => format!(" {ns} remove(s,g) ({s},{g}) in the wrong mode"),
             (Verb::Remove, GroupError::NotManaged) => {
-                format!(" {ns} mc-ipv6 {g} wasn't added by management and can't be removed")
+                format!("mc-ipv6 {g} wasn't added by management and can't be removed")
             }
-            (Verb::Remove, _) => format!(" {ns} mc-ipv6 {g} does not exist"),
-            (_, GroupError::ExistsFiltered) => {
-                format!(" {ns} mc-ipv6 {g} already is in filter mode")
-            }
-            _ => format!(" {ns} mc-ipv6 {g} already exist by management"),
-        }
+            (Verb::AddSources | Verb::RemoveSources | Verb::Remove, _) => return None,
+            (_, GroupError::ExistsFiltered) => format!("mc-ipv6 {g} already is in filter mode"),
+            _ => format!("mc-ipv6 {g} already exist by management"),
+        };
+        Some(format!(" {ns} {refused}"))
     }
 
     fn transmit(
@@ -149,9 +145,7 @@ impl Protocol for Ipv6 {
         message: &Message<'_, [u8; 16]>,
         _version: u8,
     ) -> Result<(), Mute> {
-        let clients = &context.namespace.clients;
-        let client = clients.by_mac(designator).and_then(|id| clients.get(id));
-        let client = client.ok_or(Mute::NoDesignator)?;
+        let client = designated(context, designator)?;
         let (mac, source) = (client.mac, client.link_local());
         let (destination, length) = match *message {
             Message::Records { bytes, .. } => (REPORT_GROUP, REPORT2_BYTES_MIN + bytes.len()),

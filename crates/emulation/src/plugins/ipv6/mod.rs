@@ -5,7 +5,6 @@ mod messages;
 mod mld;
 mod nd;
 
-use std::any::Any;
 use std::net::Ipv6Addr;
 
 use allosaur_packet::MacAddress;
@@ -18,7 +17,7 @@ use serde_json::Value;
 use crate::client::ClientId;
 use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
-use crate::multicast::Count;
+use crate::multicast::count::Count;
 use crate::multicast::membership::{Membership, Verb};
 use crate::params::{Params, RpcError};
 use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
@@ -170,31 +169,23 @@ impl Plugin for Ipv6Plugin {
     }
 
     fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
-        let verb = match (call.method, call.client) {
-            ("ipv6_mld_ns_add", _) => Verb::Add,
-            ("ipv6_mld_ns_remove", _) => Verb::Remove,
-            ("ipv6_mld_ns_sg_add", _) => Verb::AddSources,
-            ("ipv6_mld_ns_sg_remove", _) => Verb::RemoveSources,
-            ("ipv6_mld_ns_iter", _) => Verb::Iterate,
-            ("ipv6_mld_ns_get_cfg", _) => Verb::Settings,
-            ("ipv6_mld_ns_set_cfg", _) => Verb::SetSettings,
-            ("ipv6_nd_ns_iter", _) => return self.discovery.page(call.params),
-            ("ipv6_start_ping", Some(id)) => return self.start_ping(context, id, call.params),
-            ("ipv6_stop_ping", Some(client)) => return self.pings.stop(context, client),
-            ("ipv6_get_ping_stats", Some(id)) => return self.pings.report(id, call.params),
-            _ => return self.report(call.params),
-        };
-        self.membership.call(context, verb, call.params)
+        let verb = call.method.strip_prefix("ipv6_mld_ns_");
+        if let Some(verb) = verb.and_then(Verb::of_method) {
+            return self.membership.call(context, verb, call.params);
+        }
+        match (call.method, call.client) {
+            ("ipv6_nd_ns_iter", _) => self.discovery.page(call.params),
+            ("ipv6_start_ping", Some(id)) => self.start_ping(context, id, call.params),
+            ("ipv6_stop_ping", Some(client)) => self.pings.stop(context, client),
+            ("ipv6_get_ping_stats", Some(id)) => self.pings.report(id, call.params),
+            _ => self.report(call.params),
+        }
     }
 
     fn table_bytes(&self) -> usize {
         self.discovery.table_bytes()
             + self.membership.host.groups().table_bytes()
             + self.pings.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -247,11 +247,6 @@ impl NeighborDiscovery {
                 self.counters.source_changed += 1;
                 (old, client.ipv6, client.ipv6)
             }
-            Event::GatewayIpv6Changed(old) => {
-                self.counters.gateway_changed += 1;
-                self.cache.dissociate(context, old, id);
-                return self.find_gateway(context, id, &client);
-            }
             _ => return,
         };
         if !old.is_unspecified() {

@@ -5,11 +5,9 @@
 
 mod client;
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use allosaur_engine::time::Nanos;
 use allosaur_packet::frame::Network;
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
@@ -19,7 +17,7 @@ use self::client::MdnsClient;
 use crate::client::{ClientId, ClientMap};
 use crate::counters;
 use crate::datagrams;
-use crate::dns::auto_play::{self, AutoPlay};
+use crate::dns::auto_play::{self, Played, Player};
 use crate::dns::cache::{self, Cache};
 use crate::dns::message::{AUTHORITATIVE, Builder, Message, Question, RESPONSE};
 use crate::dns::query::{self, Query};
@@ -100,9 +98,7 @@ struct Mdns {
     /// Whose a host name is, by the name in lower case.
     owners: BTreeMap<String, ClientId>,
     cache: Cache,
-    auto_play: Option<AutoPlay>,
-    /// When the next query of auto-play is due.
-    next_play: Nanos,
+    auto_play: Player,
 }
 
 impl Plugin for Mdns {
@@ -148,26 +144,21 @@ impl Plugin for Mdns {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>, _timeout: Timeout) {
-        let next = self.auto_play.as_mut().and_then(AutoPlay::next);
-        let Some((mac, queries)) = next else {
-            return;
-        };
-        let client = context.namespace.clients.by_mac(mac);
-        match client.map(|client| (client, context.has_this(client))) {
-            None => self.counters.auto_play_client_not_found += 1,
-            Some((_, false)) => {
-                self.counters.auto_play_client_without += 1;
-                self.auto_play = None;
-            }
-            Some((client, true)) => match self.ask(context, client, &queries) {
-                Ok(()) => {
-                    self.counters.auto_play_queries += 1;
-                    self.auto_play.as_mut().map(AutoPlay::sent);
-                }
-                Err(_) => self.counters.auto_play_bad_query += 1,
-            },
+        let clients = &mut self.clients;
+        let played = self
+            .auto_play
+            .handle_timeout(context, |context, client, queries| {
+                let state = clients.get_mut(client)?;
+                Some(state.ask(context, client, queries))
+            });
+        let counters = &mut self.counters;
+        match played {
+            None => {}
+            Some(Played::Sent) => counters.auto_play_queries += 1,
+            Some(Played::NoClient) => counters.auto_play_client_not_found += 1,
+            Some(Played::WithoutPlugin) => counters.auto_play_client_without += 1,
+            Some(Played::Refused) => counters.auto_play_bad_query += 1,
         }
-        self.schedule(context);
     }
 
     fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
@@ -189,33 +180,17 @@ impl Plugin for Mdns {
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
     }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
 }
 
 impl Mdns {
     fn new(context: &mut Context<'_>, init: &Value) -> Result<Mdns, PluginError> {
-        let mut mdns = Mdns {
+        Ok(Mdns {
             counters: MdnsCounters::default(),
             clients: ClientMap::default(),
             owners: BTreeMap::new(),
             cache: Cache::new(ANSWERS_MAX),
-            auto_play: AutoPlay::parse(init, &AUTO_PLAY)?,
-            next_play: context.now,
-        };
-        mdns.schedule(context);
-        Ok(mdns)
-    }
-
-    /// Sets the timer of auto-play; each query is due a period after the last one was.
-    fn schedule(&mut self, context: &mut Context<'_>) {
-        if let Some(play) = self.auto_play.as_ref().filter(|play| !play.is_over()) {
-            self.next_play = self.next_play.saturating_add(context.period(play.rate));
-            let delay = self.next_play.saturating_sub(context.now);
-            context.set_timer(delay, None, 0);
-        }
+            auto_play: Player::start(context, init, &AUTO_PLAY)?,
+        })
     }
 
     fn call_client(
@@ -233,7 +208,7 @@ impl Mdns {
             "mdns_c_get_hosts" => Ok(json!(state.hosts)),
             "mdns_c_query" => {
                 let queries = query::parse(params, &QUERIES)?;
-                self.ask(context, client, &queries)?;
+                state.ask(context, client, &queries)?;
                 Ok(Value::Bool(true))
             }
             _ => {
@@ -351,17 +326,16 @@ impl Mdns {
             }
         }
     }
+}
 
-    /// Sends queries of a client: a message by IPv4, one by IPv6.
+impl MdnsClient {
+    /// Sends queries: a message by IPv4, one by IPv6.
     fn ask(
         &mut self,
         context: &mut Context<'_>,
         client: ClientId,
         queries: &[Query],
     ) -> Result<(), RpcError> {
-        let Some(state) = self.clients.get_mut(client) else {
-            return Ok(());
-        };
         let mut messages = Vec::new();
         for group in [IpAddr::V4(GROUP_IPV4), IpAddr::V6(GROUP_IPV6)] {
             let ipv6 = group.is_ipv6();
@@ -371,12 +345,12 @@ impl Mdns {
             }
             let Some(source) = datagrams::source(context, client, group) else {
                 if !ipv6 {
-                    state.counters.socket_write_error += 1;
+                    self.counters.socket_write_error += 1;
                     return Err(RpcError::params(
                         "IPv4 query but the client has no IPv4 address.",
                     ));
                 }
-                state.counters.no_ipv6_to_ask += 1;
+                self.counters.no_ipv6_to_ask += 1;
                 return Err(RpcError::params(
                     "Ipv6 query but no Ipv6 plugin enabled for client.",
                 ));
@@ -385,7 +359,7 @@ impl Mdns {
             messages.push((source, group, query::message(0, asked, limit)?));
         }
         for (source, group, message) in messages {
-            state.counters.tx_queries += 1;
+            self.counters.tx_queries += 1;
             multicast(context, client, source, group, &message);
         }
         Ok(())

@@ -5,8 +5,6 @@ mod control;
 mod pppoe;
 mod session;
 
-use std::any::Any;
-
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::{EtherType, FRAME_BYTES_MIN, HEADER_BYTES};
@@ -116,10 +114,6 @@ impl Plugin for Ppp {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -6,7 +6,6 @@ mod meta;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::net::SocketAddr;
 
 use allosaur_engine::time::Nanos;
@@ -154,10 +153,6 @@ impl Plugin for Tdl {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -1,7 +1,6 @@
 //! TRex's example of its transport: a client that asks a server for an echo, over and over, and compares
 //! what comes back.
 
-use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -114,10 +113,6 @@ impl Plugin for Transe {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -10,7 +10,6 @@ mod tcp_counters;
 pub(crate) mod tests;
 mod wire;
 
-use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
 
 use allosaur_packet::frame::{Network, Transport as Protocol};
@@ -125,10 +124,6 @@ impl Plugin for Transport {
 
     fn table_bytes(&self) -> usize {
         self.connections.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -148,8 +148,8 @@ impl RxTap for EmulatedClients {
         false
     }
 
-    fn look_ahead(&self, port: PortIndex, frames: &mut dyn Iterator<Item = &[u8]>) {
-        self.emulation.look_ahead(port.into(), frames);
+    fn prefetch(&self, port: PortIndex, frames: &mut dyn Iterator<Item = &[u8]>) {
+        self.emulation.prefetch(port.into(), frames);
     }
 
     fn poll_transmit(&mut self, now: Nanos, send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {

@@ -1,7 +1,7 @@
 //! The receive threads: take what arrives at every port, count it, and show it to who watches.
 //!
 //! The first of them, most often the only one, stands here: it alone measures latency and has the
-//! observer. Others, and data threads whose flows read a port, forward to it what it needs.
+//! rx taps. Others, and data threads whose flows read a port, forward to it what it needs.
 
 mod meters;
 mod port;
@@ -235,7 +235,7 @@ fn receive(
     let is_timed = !knows_arrivals && watch.as_ref().is_some_and(measures);
     port.receive_bursts(now, |arrivals: &mut Arrivals, frames| {
         if let Some((observer, port)) = watch.as_ref().filter(|_| frames.len() > 1) {
-            observer.look_ahead(*port, frames.iter().map(|frame| frame.bytes));
+            observer.prefetch(*port, frames.iter().map(|frame| frame.bytes));
         }
         for RxFrame { at_ns, bytes } in frames {
             // First of all what is measured by the clock.

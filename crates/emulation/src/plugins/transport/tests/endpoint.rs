@@ -1,7 +1,6 @@
 //! The two endpoints of the reference's tests of its transport, as a plugin of its own: an opener and
 //! a listener, one of which sends.
 
-use std::any::Any;
 use std::net::SocketAddr;
 
 use allosaur_engine::time::{MILLISECOND, Nanos};
@@ -129,10 +128,6 @@ impl Plugin for Endpoints {
 
     fn table_bytes(&self) -> usize {
         self.clients.table_bytes()
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 
