@@ -9,6 +9,17 @@ pub(super) const CHECKSUM: Field = 2..4;
 /// What these four bytes mean depends on the kind.
 pub(super) const REST: Field = 4..8;
 
+/// The four bytes of an echo message: which of the askers, and which of its questions.
+pub(super) fn two_numbers(rest: [u8; 4]) -> [u16; 2] {
+    [[rest[0], rest[1]], [rest[2], rest[3]]].map(u16::from_be_bytes)
+}
+
+/// The four bytes of two numbers.
+pub(super) fn four_bytes(first: u16, second: u16) -> [u8; 4] {
+    let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
+    [a, b, c, d]
+}
+
 /// Defines the view over a message, but for its checksum, which covers a pseudo header in IPv6.
 macro_rules! icmp_view {
     ($(#[$doc:meta])* $view:ident of $header:ident, $name:literal) => {

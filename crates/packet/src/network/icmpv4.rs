@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use crate::error::HeaderError;
 use crate::network::checksum;
-use crate::network::icmp::icmp_view;
+use crate::network::icmp::{four_bytes, icmp_view, two_numbers};
 
 const ECHO_REPLY: u8 = 0;
 const DESTINATION_UNREACHABLE: u8 = 3;
@@ -99,8 +99,7 @@ impl Icmpv4Header {
     pub fn parse(bytes: &[u8]) -> Result<Self, HeaderError> {
         let view = Icmpv4View::new_checked(bytes)?;
         let (kind, code, rest) = (view.kind(), view.code(), view.rest());
-        let [identifier, sequence] =
-            [[rest[0], rest[1]], [rest[2], rest[3]]].map(u16::from_be_bytes);
+        let [identifier, sequence] = two_numbers(rest);
         Ok(match (kind, code) {
             (ECHO_REQUEST, 0) => Icmpv4Header::EchoRequest {
                 identifier,
@@ -138,23 +137,23 @@ impl Icmpv4Header {
     /// # Panics
     /// When there are fewer than [`Icmpv4Header::buffer_len`] bytes.
     pub fn emit(&self, bytes: &mut [u8]) {
-        let two = |first: u16, second: u16| {
-            let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
-            [a, b, c, d]
-        };
         let (kind, code, rest) = match *self {
             Icmpv4Header::EchoRequest {
                 identifier,
                 sequence,
-            } => (ECHO_REQUEST, 0, two(identifier, sequence)),
+            } => (ECHO_REQUEST, 0, four_bytes(identifier, sequence)),
             Icmpv4Header::EchoReply {
                 identifier,
                 sequence,
-            } => (ECHO_REPLY, 0, two(identifier, sequence)),
+            } => (ECHO_REPLY, 0, four_bytes(identifier, sequence)),
             Icmpv4Header::DestinationUnreachable {
                 code,
                 next_hop_mtu_bytes,
-            } => (DESTINATION_UNREACHABLE, code, two(0, next_hop_mtu_bytes)),
+            } => (
+                DESTINATION_UNREACHABLE,
+                code,
+                four_bytes(0, next_hop_mtu_bytes),
+            ),
             Icmpv4Header::Redirect { code, gateway } => (REDIRECT, code, gateway.octets()),
             Icmpv4Header::TimeExceeded { code } => (TIME_EXCEEDED, code, [0; 4]),
             Icmpv4Header::ParameterProblem { code, pointer } => {

@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use crate::bytes;
 use crate::error::{HeaderError, check_length};
 use crate::network::checksum::Sum;
-use crate::network::icmp::icmp_view;
+use crate::network::icmp::{four_bytes, icmp_view, two_numbers};
 use crate::network::neighbor::NeighborOptions;
 
 mod field {
@@ -162,8 +162,7 @@ impl Icmpv6Header {
     pub fn parse(bytes: &[u8]) -> Result<Self, HeaderError> {
         let view = Icmpv6View::new_checked(bytes)?;
         let (kind, code, rest) = (view.kind(), view.code(), view.rest());
-        let [identifier, sequence] =
-            [[rest[0], rest[1]], [rest[2], rest[3]]].map(u16::from_be_bytes);
+        let [identifier, sequence] = two_numbers(rest);
         let number = u32::from_be_bytes(rest);
         Ok(match (kind, code) {
             (ECHO_REQUEST, 0) => Icmpv6Header::EchoRequest {
@@ -257,20 +256,16 @@ impl Icmpv6Header {
 
     /// Kind, code, and the four bytes that mean something else in each kind.
     fn first_words(&self) -> (u8, u8, [u8; 4]) {
-        let two = |first: u16, second: u16| {
-            let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
-            [a, b, c, d]
-        };
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         match *self {
             Icmpv6Header::EchoRequest {
                 identifier,
                 sequence,
-            } => (ECHO_REQUEST, 0, two(identifier, sequence)),
+            } => (ECHO_REQUEST, 0, four_bytes(identifier, sequence)),
             Icmpv6Header::EchoReply {
                 identifier,
                 sequence,
-            } => (ECHO_REPLY, 0, two(identifier, sequence)),
+            } => (ECHO_REPLY, 0, four_bytes(identifier, sequence)),
             Icmpv6Header::DestinationUnreachable { code } => {
                 (DESTINATION_UNREACHABLE, code, [0; 4])
             }
@@ -291,7 +286,7 @@ impl Icmpv6Header {
             } => {
                 let flags = flag(managed, MANAGED) | flag(other_configuration, OTHER_CONFIGURATION);
                 let first = u16::from_be_bytes([hop_limit, flags]);
-                (ROUTER_ADVERTISEMENT, 0, two(first, lifetime_s))
+                (ROUTER_ADVERTISEMENT, 0, four_bytes(first, lifetime_s))
             }
             Icmpv6Header::NeighborSolicitation { .. } => (NEIGHBOR_SOLICITATION, 0, [0; 4]),
             Icmpv6Header::NeighborAdvertisement {

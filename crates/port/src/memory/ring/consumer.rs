@@ -50,6 +50,20 @@ struct Cursor {
     time_ns: u64,
 }
 
+/// Fills a burst with up to `most` frames; returns how many there are.
+#[inline(always)]
+fn fill<F>(burst: &mut [F], most: usize, mut next: impl FnMut() -> Option<F>) -> usize {
+    let mut frames = 0;
+    for place in burst.iter_mut().take(most) {
+        let Some(frame) = next() else {
+            break;
+        };
+        *place = frame;
+        frames += 1;
+    }
+    frames
+}
+
 impl Consumer {
     /// Reads a ring of so many lines from its beginning.
     pub(super) fn new(shared: Arc<Shared>, capacity: u64) -> Consumer {
@@ -70,22 +84,15 @@ impl Consumer {
     #[inline]
     pub(crate) fn drain(&mut self, budget: usize, each: &mut impl FnMut(u64, &[u8])) -> usize {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let mut taken = 0;
-        let mut looked = false;
-        while taken < budget {
-            if !self.find_frame() {
-                if looked || !self.refresh() {
-                    break;
-                }
-                looked = true;
-                continue;
+        let taken = self.drain_by(budget, |ring, _| {
+            if !ring.find_frame() {
+                return 0;
             }
-            let frame = self.front();
+            let frame = ring.front();
             each(frame.at_ns, frame.bytes(&mut scratch));
-            self.pop();
-            taken += 1;
-        }
-        self.release();
+            ring.pop();
+            1
+        });
         self.scratch = scratch;
         taken
     }
@@ -96,42 +103,21 @@ impl Consumer {
         budget: usize,
         each: &mut impl FnMut(&[RxFrame<'_>]),
     ) -> usize {
-        let mut taken = 0;
-        let mut looked = false;
-        while taken < budget {
-            let mut cursor = self.cursor;
-            let mut burst = [RxFrame::default(); BURST];
-            let mut frames = 0;
-            for place in &mut burst[..BURST.min(budget - taken)] {
-                let Some(frame) = self.next_whole(&mut cursor) else {
-                    break;
-                };
-                *place = frame;
-                frames += 1;
-            }
+        self.drain_by(budget, |ring, most| {
+            let (mut cursor, mut burst) = (ring.cursor, [RxFrame::default(); BURST]);
+            let frames = fill(&mut burst, most, || ring.next_whole(&mut cursor));
             if frames > 0 {
                 each(&burst[..frames]);
             }
-            (self.cursor, self.front_lines) = (cursor, 0);
-            taken += frames;
-            if frames > 0 {
-                continue;
+            (ring.cursor, ring.front_lines) = (cursor, 0);
+            match frames {
+                0 => ring.drain_one(each),
+                frames => frames,
             }
-            if cursor.position != self.visible {
-                taken += self.drain_one(each);
-                continue;
-            }
-            if looked || !self.refresh() {
-                break;
-            }
-            looked = true;
-        }
-        self.release();
-        taken
+        })
     }
 
     /// A burst of the next frame, whatever it is; returns how many there were.
-    #[cold]
     fn drain_one(&mut self, each: &mut impl FnMut(&[RxFrame<'_>])) -> usize {
         if !self.find_frame() {
             return 0;
@@ -152,33 +138,33 @@ impl Consumer {
         budget: usize,
         each: &mut impl FnMut(&[SplitFrame<'_>]),
     ) -> usize {
-        let mut taken = 0;
-        let mut looked = false;
-        while taken < budget {
-            if self.cursor.position == self.visible {
-                if looked || !self.refresh() {
-                    break;
-                }
-                looked = true;
-            }
-            let mut cursor = self.cursor;
-            let mut burst = [SplitFrame::default(); BURST];
-            let mut frames = 0;
-            for place in &mut burst[..BURST.min(budget - taken)] {
-                let Some(frame) = self.next_frame(&mut cursor) else {
-                    break;
-                };
-                *place = frame;
-                frames += 1;
-            }
-            if frames > 0 {
-                each(&burst[..frames]);
-            }
-            (self.cursor, self.front_lines) = (cursor, 0);
-            taken += frames;
+        self.drain_by(budget, |ring, most| {
             // Messages are taken between bursts, whose frames are slices of what they told before.
-            if frames == 0 {
-                self.find_frame();
+            if !ring.find_frame() {
+                return 0;
+            }
+            let (mut cursor, mut burst) = (ring.cursor, [SplitFrame::default(); BURST]);
+            let frames = fill(&mut burst, most, || ring.next_frame(&mut cursor));
+            each(&burst[..frames]);
+            (ring.cursor, ring.front_lines) = (cursor, 0);
+            frames
+        })
+    }
+
+    /// Takes up to `budget` frames by `take`, which takes some of those that are visible, at most so
+    /// many, and none only where none is visible. Looks once for more; returns how many were taken.
+    #[inline(always)]
+    fn drain_by(
+        &mut self,
+        budget: usize,
+        mut take: impl FnMut(&mut Consumer, usize) -> usize,
+    ) -> usize {
+        let (mut taken, mut looked) = (0, false);
+        while taken < budget {
+            let frames = take(self, budget - taken);
+            taken += frames;
+            if frames == 0 && (std::mem::replace(&mut looked, true) || !self.refresh()) {
+                break;
             }
         }
         self.release();

@@ -317,11 +317,6 @@ impl<W: LinkWatch> World<W> {
         self.device.counters()
     }
 
-    /// Who watches.
-    pub fn into_watch(self) -> W {
-        self.watch
-    }
-
     /// Gives all that arrived to its engine, and calls those whose time has come.
     fn turn(&mut self) {
         while self.under_way.peek().is_some_and(|one| one.at <= self.now) {
