@@ -1,9 +1,10 @@
 //! Headers, checksums, the frame parser and capture files: bytes to meaning and back.
 //!
 //! A folder for each layer, with a file per protocol: [`link`], [`network`], [`transport`], [`application`]. Across them
-//! stand the one-pass parser of whole frames ([`frame`]), their [`builder`], checksums that are left to a card
+//! stand the one-pass parser of whole frames ([`frame`]), the packet that an error quotes ([`icmp_quote`]), frames' [`builder`], checksums that are left to a card
 //! ([`offload`]), which queue of a card a frame comes to ([`rss`]), and payloads that frames share ([`shared_payload`]); beside them
-//! capture files over byte slices ([`file`]), and hints to the cache ([`prefetch`], [`prefetch_for_write`]).
+//! capture files over byte slices ([`file`]), and hints to the cache ([`prefetch`], [`prefetch_whole`],
+//! [`prefetch_for_write`]).
 //!
 //! Everybody above may call this crate; it calls nobody.
 //!
@@ -23,6 +24,7 @@ mod bytes;
 mod error;
 pub mod file;
 pub mod frame;
+pub mod icmp_quote;
 pub mod link;
 pub mod network;
 pub mod offload;
@@ -35,4 +37,4 @@ mod view;
 
 pub use address::{MacAddress, MacAddressError};
 pub use error::HeaderError;
-pub use prefetch::{prefetch, prefetch_for_write};
+pub use prefetch::{prefetch, prefetch_for_write, prefetch_whole};

@@ -1,10 +1,9 @@
 //! By which rule the frames of a port are shared out: which share one belongs to, in software.
 
-use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
-use allosaur_packet::network::ip_protocol::IpProtocol;
+use std::net::IpAddr;
 
-/// Bytes in front of the packet that an error of ICMP quotes.
-const ICMP_BYTES: usize = 8;
+use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
+use allosaur_packet::icmp_quote::QuotedPacket;
 
 /// An odd number whose bits look random: 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -30,9 +29,9 @@ impl Sharing {
             Sharing::ByDestinationPort => 1,
         };
         let layout = frame::parse(frame);
-        let port = match Quoted::read(frame, &layout) {
+        let port = match quoted(frame, &layout) {
             // It went the other way.
-            Some(quoted) => quoted.ports[1 - place],
+            Some((_, ports)) => ports[1 - place],
             None => ports(frame, &layout)[place],
         };
         (port >> 32) as usize % shares
@@ -48,8 +47,12 @@ impl Sharing {
 #[inline]
 pub fn flow_hash(frame: &[u8]) -> u64 {
     let layout = frame::parse(frame);
-    if let Some(quoted) = Quoted::read(frame, &layout) {
-        return hash_of(quoted.ends, quoted.ports, quoted.protocol);
+    if let Some((packet, ports)) = quoted(frame, &layout) {
+        let ends = [packet.source, packet.destination].map(|address| match address {
+            IpAddr::V4(address) => narrow(address.octets()),
+            IpAddr::V6(address) => wide(address.octets()),
+        });
+        return hash_of(ends, ports, packet.protocol.0);
     }
     let at = usize::from(layout.network_offset);
     let ends = match layout.network {
@@ -71,54 +74,18 @@ fn hash_of([source, destination]: [u64; 2], [from, to]: [u64; 2], protocol: u8) 
     mix(sum ^ u64::from(protocol)) | 1
 }
 
-/// The packet of TCP or UDP that an error of ICMP quotes (RFC 792, RFC 4443).
-struct Quoted {
-    ends: [u64; 2],
-    ports: [u64; 2],
-    protocol: u8,
-}
-
-impl Quoted {
-    #[inline]
-    fn read(frame: &[u8], layout: &Layout) -> Option<Quoted> {
-        let is_v4 = match layout.transport {
-            Transport::Icmpv4 => true,
-            Transport::Icmpv6 => false,
-            _ => return None,
-        };
-        let message = frame.get(usize::from(layout.transport_offset)..)?;
-        let is_error = match is_v4 {
-            // Unreachable, time exceeded, parameter problem.
-            true => matches!(message.first()?, 3 | 11 | 12),
-            // RFC 4443, section 2.1: the high bit is that of what is no error.
-            false => message.first()? & 0x80 == 0,
-        };
-        if !is_error || layout.fragment != Fragment::No {
-            return None;
-        }
-        let quoted = message.get(ICMP_BYTES..)?;
-        let (ends, protocol, ports_at) = match is_v4 {
-            true => (
-                addresses::<4>(quoted, 12)?.map(narrow),
-                quoted[9],
-                usize::from(quoted[0] & 0x0f) * 4,
-            ),
-            false => (addresses::<16>(quoted, 8)?.map(wide), quoted[6], 40),
-        };
-        let has_ports = matches!(IpProtocol(protocol), IpProtocol::TCP | IpProtocol::UDP);
-        let bytes = quoted.get(ports_at..ports_at + 4).filter(|_| has_ports)?;
-        Some(Quoted {
-            ends,
-            ports: port_pair(bytes),
-            protocol,
-        })
-    }
-}
-
 /// The share of a flow, of so many. What has no flow belongs to share 0.
 #[inline]
 pub fn share_of(flow_hash: u64, shares: usize) -> usize {
     (((flow_hash >> 32) * shares as u64) >> 32) as usize
+}
+
+/// The packet of TCP or UDP that an error of ICMP quotes, and its ports as [`ports`] has them.
+#[inline]
+fn quoted<'f>(frame: &'f [u8], layout: &Layout) -> Option<(QuotedPacket<'f>, [u64; 2])> {
+    let quoted = QuotedPacket::read(frame, layout)?;
+    let (source, destination) = quoted.ports()?;
+    Some((quoted, [source, destination].map(above_address)))
 }
 
 /// The two addresses of a packet.
@@ -144,8 +111,13 @@ fn ports(frame: &[u8], layout: &Layout) -> [u64; 2] {
 /// The ports that a header of TCP or UDP begins with.
 #[inline]
 fn port_pair(bytes: &[u8]) -> [u64; 2] {
-    let port = |high, low| u64::from(u16::from_be_bytes([high, low])) << 32;
+    let port = |high, low| above_address(u16::from_be_bytes([high, low]));
     [port(bytes[0], bytes[1]), port(bytes[2], bytes[3])]
+}
+
+#[inline]
+fn above_address(port: u16) -> u64 {
+    u64::from(port) << 32
 }
 
 #[inline]

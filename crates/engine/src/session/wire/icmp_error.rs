@@ -1,8 +1,9 @@
 //! ICMP messages about a packet of a flow (RFC 792, RFC 4443): which packet, and what became of it.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use allosaur_packet::frame::{Fragment, Layout, Transport};
+use allosaur_packet::frame::{Layout, Transport};
+use allosaur_packet::icmp_quote::QuotedPacket;
 use allosaur_packet::network::checksum::pseudo_header_v6;
 use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
 use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
@@ -14,8 +15,6 @@ use super::Addresses;
 use crate::flow::Protocol;
 use crate::tcp::Seq;
 
-const ICMP_BYTES: usize = 8;
-const IPV4_BYTES_MIN: usize = 20;
 const IPV6_BYTES: usize = 40;
 /// No link of IPv6 has less (RFC 8200, section 5): who says so is not believed.
 const IPV6_MTU_BYTES_MIN: u32 = 1280;
@@ -52,31 +51,48 @@ pub enum PacketFate {
     Unreachable,
 }
 
-/// The message in a frame, if it is such an error, and intact.
+/// The message in a frame, if it is such an error about a packet of TCP or UDP, and intact. A packet
+/// with extension headers is none of a flow.
 pub fn read_icmp_error(frame: &[u8], layout: &Layout) -> Option<IcmpError> {
-    if layout.fragment != Fragment::No {
-        return None;
-    }
+    let quoted = QuotedPacket::read(frame, layout)?;
     let message = layout.segment(frame);
-    match layout.transport {
-        Transport::Icmpv4 => read_v4(message),
-        Transport::Icmpv6 => {
-            let network = frame.get(usize::from(layout.network_offset)..)?;
-            let view = Ipv6View::new_checked(network).ok()?;
-            let bytes = message.len() as u32;
-            let pseudo =
-                pseudo_header_v6(view.source(), view.destination(), IpProtocol::ICMPV6, bytes);
-            Icmpv6View::new_checked(message)
-                .ok()?
-                .has_right_checksum(pseudo)
-                .then_some(())?;
-            read_v6(message)
+    let fate = match layout.transport {
+        Transport::Icmpv4 => {
+            let fate = fate_v4(message, &quoted)?;
+            let view = Icmpv4View::new_checked(message).ok()?;
+            view.has_right_checksum().then_some(fate)?
         }
-        _ => None,
-    }
+        _ => {
+            let fate = fate_v6(message)?;
+            let network = frame.get(usize::from(layout.network_offset)..)?;
+            let ip = Ipv6View::new_checked(network).ok()?;
+            let bytes = message.len() as u32;
+            let pseudo = pseudo_header_v6(ip.source(), ip.destination(), IpProtocol::ICMPV6, bytes);
+            let view = Icmpv6View::new_checked(message).ok()?;
+            view.has_right_checksum(pseudo).then_some(fate)?
+        }
+    };
+    let addresses = match (quoted.source, quoted.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => Addresses::V4(source, destination),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => Addresses::V6(source, destination),
+        _ => return None,
+    };
+    // Routers quote the first eight bytes behind the IP header at least.
+    let &[_, _, _, _, seq @ ..] = quoted.segment.first_chunk::<8>()?;
+    let (protocol, seq) = match quoted.protocol {
+        IpProtocol::TCP => (Protocol::Tcp, u32::from_be_bytes(seq)),
+        _ => (Protocol::Udp, 0),
+    };
+    Some(IcmpError {
+        addresses,
+        ports: quoted.ports()?,
+        protocol,
+        seq: Seq(seq),
+        fate,
+    })
 }
 
-fn read_v4(message: &[u8]) -> Option<IcmpError> {
+fn fate_v4(message: &[u8], quoted: &QuotedPacket<'_>) -> Option<PacketFate> {
     let Ok(Icmpv4Header::DestinationUnreachable {
         code,
         next_hop_mtu_bytes,
@@ -84,81 +100,30 @@ fn read_v4(message: &[u8]) -> Option<IcmpError> {
     else {
         return None;
     };
-    Icmpv4View::new_checked(message)
-        .ok()?
-        .has_right_checksum()
-        .then_some(())?;
-    let quoted = message.get(ICMP_BYTES..)?;
-    let header = quoted.get(..IPV4_BYTES_MIN)?;
-    let header_bytes = usize::from(header[0] & 0x0f) * 4;
-    let is_first = u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 0;
-    if header[0] >> 4 != 4 || header_bytes < IPV4_BYTES_MIN || !is_first {
-        return None;
-    }
-    let total_bytes = u16::from_be_bytes([header[2], header[3]]);
-    let fate = match (code, next_hop_mtu_bytes) {
+    Some(match (code, next_hop_mtu_bytes) {
         (TOO_BIG, 0) => {
-            let mtu_bytes = PLATEAUS.into_iter().find(|bytes| *bytes < total_bytes)?;
-            too_big(mtu_bytes, header_bytes)
+            let is_less = |bytes: &u16| usize::from(*bytes) < quoted.total_bytes;
+            too_big(PLATEAUS.into_iter().find(is_less)?, quoted.header_bytes)
         }
-        (TOO_BIG, mtu_bytes) => too_big(mtu_bytes, header_bytes),
+        (TOO_BIG, mtu_bytes) => too_big(mtu_bytes, quoted.header_bytes),
         _ => PacketFate::Unreachable,
-    };
-    let address = |at: usize| Some(Ipv4Addr::from(*header[at..].first_chunk::<4>()?));
-    about(
-        Addresses::V4(address(12)?, address(16)?),
-        IpProtocol(header[9]),
-        quoted.get(header_bytes..)?,
-        fate,
-    )
+    })
 }
 
-/// A packet with extension headers is none of a flow.
-fn read_v6(message: &[u8]) -> Option<IcmpError> {
-    let fate = match Icmpv6Header::parse(message).ok()? {
+fn fate_v6(message: &[u8]) -> Option<PacketFate> {
+    match Icmpv6Header::parse(message).ok()? {
         Icmpv6Header::PacketTooBig { mtu_bytes } if mtu_bytes >= IPV6_MTU_BYTES_MIN => {
-            too_big(mtu_bytes.min(u32::from(u16::MAX)) as u16, IPV6_BYTES)
+            let mtu_bytes = mtu_bytes.min(u32::from(u16::MAX)) as u16;
+            Some(too_big(mtu_bytes, IPV6_BYTES))
         }
-        Icmpv6Header::DestinationUnreachable { .. } => PacketFate::Unreachable,
-        _ => return None,
-    };
-    let quoted = message.get(ICMP_BYTES..)?;
-    let header = quoted.get(..IPV6_BYTES)?;
-    let address = |at: usize| Some(Ipv6Addr::from(*header[at..].first_chunk::<16>()?));
-    about(
-        Addresses::V6(address(8)?, address(24)?),
-        IpProtocol(header[6]),
-        &quoted[IPV6_BYTES..],
-        fate,
-    )
+        Icmpv6Header::DestinationUnreachable { .. } => Some(PacketFate::Unreachable),
+        _ => None,
+    }
 }
 
 fn too_big(mtu_bytes: u16, header_bytes: usize) -> PacketFate {
-    let headers = header_bytes as u16 + HEADER_BYTES_MIN as u16;
+    let headers = (header_bytes + HEADER_BYTES_MIN) as u16;
     PacketFate::TooBig {
         segment_bytes_max: mtu_bytes.saturating_sub(headers),
     }
-}
-
-/// Of the packet that is quoted: the first eight bytes behind its IP header are there.
-fn about(
-    addresses: Addresses,
-    protocol: IpProtocol,
-    transport: &[u8],
-    fate: PacketFate,
-) -> Option<IcmpError> {
-    let first: &[u8; 8] = transport.first_chunk()?;
-    let half = |at: usize| u16::from_be_bytes([first[at], first[at + 1]]);
-    let (protocol, seq) = match protocol {
-        IpProtocol::TCP => (Protocol::Tcp, u32::from(half(4)) << 16 | u32::from(half(6))),
-        IpProtocol::UDP => (Protocol::Udp, 0),
-        _ => return None,
-    };
-    Some(IcmpError {
-        addresses,
-        ports: (half(0), half(2)),
-        protocol,
-        seq: Seq(seq),
-        fate,
-    })
 }
