@@ -3,31 +3,103 @@
 //! The items themselves are in [`commands`](crate::commands), one file a noun, and the whole table
 //! in [`table`](crate::table).
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
 use crate::fields::{FieldError, Fields};
 use crate::method::Method;
 
-/// One command of the RPC.
+/// One command of the RPC. `M` is what it does, for those who do it: [`Method`] where control does,
+/// a function in a plug-in.
 #[derive(Clone, Copy, Debug)]
-pub struct Command {
+pub struct Command<M: 'static = Method> {
     /// What the server does.
-    pub method: Method,
+    pub method: M,
     /// The name on the wire.
     pub name: &'static str,
     /// Who may call it.
     pub access: Access,
     /// What it does, in a sentence or two.
     pub doc: &'static str,
-    /// The parameters, without `api_h` and `handler`, which follow from [`access`](Self::access).
-    pub params: &'static [Param],
-    /// What comes back.
-    pub reply: &'static str,
+    /// The types of its parameters, without `api_h` and `handler`, which follow from
+    /// [`access`](Self::access), and of its reply.
+    pub types: Types,
     /// When it is refused, besides bad parameters.
     pub errors: &'static [&'static str],
     /// A call and its reply.
     pub example: Example,
-    /// Reads the parameters as the server does and forgets them: a test holds the table to it.
-    pub check: fn(&Fields<'_>) -> Result<(), FieldError>,
 }
+
+impl<M> Command<M> {
+    /// The same command, done by another.
+    pub const fn with_method<N>(&self, method: N) -> Command<N> {
+        Command {
+            method,
+            name: self.name,
+            access: self.access,
+            doc: self.doc,
+            types: self.types,
+            errors: self.errors,
+            example: self.example,
+        }
+    }
+}
+
+/// What a command takes and gives, as types. The doc comments of their fields are the reference.
+#[derive(Clone, Copy, Debug)]
+pub struct Types {
+    /// The schema of the parameters.
+    pub request: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema of the reply.
+    pub reply: fn(&mut SchemaGenerator) -> Schema,
+    /// Reads the parameters as the server does and forgets them: a test holds the schema to it.
+    pub check: fn(&Fields<'static>) -> Result<(), FieldError>,
+    /// The parameters and the reply of a command that has no types yet.
+    pub prose: Option<Prose>,
+}
+
+/// The parameters and the reply of a command that has no types yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Prose {
+    /// The parameters.
+    pub params: &'static [Param],
+    /// The reply.
+    pub reply: &'static str,
+}
+
+impl Types {
+    /// Parameters that [`Fields::read`] reads, and a reply that serde writes.
+    pub const fn of<Q, R>() -> Types
+    where
+        Q: Deserialize<'static> + JsonSchema,
+        R: Serialize + JsonSchema,
+    {
+        Types {
+            request: SchemaGenerator::subschema_for::<Q>,
+            reply: SchemaGenerator::subschema_for::<R>,
+            check: |fields| fields.read::<Q>().map(drop),
+            prose: None,
+        }
+    }
+
+    /// Those of a command that has no types yet.
+    pub const fn prose(
+        params: &'static [Param],
+        reply: &'static str,
+        check: fn(&Fields<'static>) -> Result<(), FieldError>,
+    ) -> Types {
+        let prose = Some(Prose { params, reply });
+        Types {
+            check,
+            prose,
+            ..Types::of::<Empty, Empty>()
+        }
+    }
+}
+
+/// `{}`: the parameters of a command that takes none, and the reply of one that has nothing to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Empty {}
 
 /// Who may call a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

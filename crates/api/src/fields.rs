@@ -40,8 +40,8 @@ pub enum FieldError {
 /// A JSON object whose fields are read one by one.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    map: &'a Map<String, Value>,
-    path: String,
+    pub(crate) map: &'a Map<String, Value>,
+    pub(crate) path: String,
 }
 
 impl<'a> Fields<'a> {
@@ -74,6 +74,13 @@ impl<'a> Fields<'a> {
             return Ok(None);
         }
         read(self, name).map(Some)
+    }
+
+    /// A field that was read as one that may be missing, and must be there after all.
+    pub fn required<T>(&self, name: &str, read: Option<T>) -> Result<T, FieldError> {
+        read.ok_or_else(|| FieldError::Missing {
+            name: self.full(name),
+        })
     }
 
     /// Whether the field is missing or `null`.
@@ -225,7 +232,7 @@ pub(crate) fn whole_unsigned(value: &Value) -> Option<u64> {
 }
 
 /// The same from −2⁶³ to 2⁶³−1.
-fn whole_signed(value: &Value) -> Option<i64> {
+pub(crate) fn whole_signed(value: &Value) -> Option<i64> {
     let written_as_double = || {
         let number = value.as_f64().filter(|_| value.is_f64())?;
         let fits = number.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&number);
@@ -237,7 +244,7 @@ fn whole_signed(value: &Value) -> Option<i64> {
 /// The first number that an `i64` cannot hold. (`i64::MAX as f64` is this too, not `i64::MAX`.)
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
-fn type_error(name: String, value: &Value, expected: &'static str) -> FieldError {
+pub(crate) fn type_error(name: String, value: &Value, expected: &'static str) -> FieldError {
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

@@ -5,7 +5,8 @@
 //! command table by [`reference::markdown`].
 //!
 //! Modules, each importing only from those before it: [`limits`], [`fields`], [`error`], [`command`],
-//! [`events`], [`commands`] (one file a noun), [`table`], [`request`], [`reference`](mod@reference).
+//! [`events`], [`commands`] (one file a noun), [`schema`],
+//! [`table`], [`request`], [`reference`](mod@reference).
 
 pub mod command;
 pub mod commands;
@@ -14,11 +15,13 @@ pub mod events;
 pub mod fields;
 pub mod limits;
 mod method;
+mod read;
 pub mod reference;
 pub mod request;
+pub mod schema;
 pub mod table;
 
-pub use command::{Access, Command, Example, Kind, Param, ParamDefault};
+pub use command::{Access, Command, Empty, Example, Kind, Param, ParamDefault, Types};
 pub use error::Error;
 pub use fields::{FieldError, Fields};
 pub use method::{

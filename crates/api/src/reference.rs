@@ -1,8 +1,8 @@
 //! The reference page of the RPC, written from the command table.
 
-use crate::command::{Access, Command, Param, ParamDefault};
+use crate::command::{Access, Command, Example, Param, ParamDefault, Prose};
 use crate::commands::streams::stream;
-use crate::table::NOUNS;
+use crate::schema::{Field, Schemas, Shape, Shapes};
 use crate::{events, limits};
 use std::fmt::Write as _;
 
@@ -55,14 +55,15 @@ const WRITTEN: &str = "
 ";
 
 /// The whole page, in Markdown.
-pub fn markdown() -> String {
+pub fn markdown(schemas: &Schemas) -> String {
     let mut page = INTRODUCTION.to_owned();
     write_limits(&mut page);
     write_events(&mut page);
-    for (noun, commands) in NOUNS {
-        page.push_str(&format!("\n## {noun}\n"));
-        for command in *commands {
-            write_command(&mut page, command);
+    for (noun, shapes) in &schemas.nouns {
+        page.push_str(&format!("\n## {}\n", noun.title));
+        for (entry, shapes) in noun.entries.iter().zip(shapes) {
+            let types = Types { schemas, shapes };
+            types.write_command(&mut page, &entry.command);
         }
     }
     write_stream(&mut page);
@@ -88,34 +89,160 @@ fn write_events(page: &mut String) {
     );
 }
 
-fn write_command(page: &mut String, command: &Command) {
-    let access = match command.access {
-        Access::Open => "",
-        Access::Api => " (api)",
-        Access::Owner => " (owner)",
-        Access::Context => " (owner of the server)",
-    };
-    line(page, format_args!("\n### `{}`{access}\n", command.name));
-    line(page, format_args!("{}\n", command.doc));
-    if !command.params.is_empty() {
+/// The types of one command.
+struct Types<'a> {
+    schemas: &'a Schemas,
+    shapes: &'a Shapes,
+}
+
+impl Types<'_> {
+    fn write_command(&self, page: &mut String, command: &Command<()>) {
+        let access = match command.access {
+            Access::Open => "",
+            Access::Api => " (api)",
+            Access::Owner => " (owner)",
+            Access::Context => " (owner of the server)",
+        };
+        line(page, format_args!("\n### `{}`{access}\n", command.name));
+        line(page, format_args!("{}\n", command.doc));
+        match command.types.prose {
+            Some(prose) => write_prose(page, &prose),
+            None => {
+                self.write_params(page);
+                self.write_reply(page);
+            }
+        }
+        if !command.errors.is_empty() {
+            let errors = command.errors.join("; ");
+            line(page, format_args!("\nRefused when: {errors}."));
+        }
+        let Example { params, result } = command.example;
+        line(page, format_args!("\n```json\n{params}\n{result}\n```"));
+    }
+
+    fn write_params(&self, page: &mut String) {
+        let mut rows = Vec::new();
+        self.rows(&mut rows, "", &Shape::of(&self.shapes.request), &[]);
+        if rows.is_empty() {
+            return;
+        }
         page.push_str("| parameter | type | default | meaning |\n|---|---|---|---|\n");
-        command.params.iter().for_each(|p| write_param(page, p));
+        for (path, field) in rows {
+            let kind = self.type_name(&field.shape);
+            let default = field.default.unwrap_or_default();
+            row(page, &[&format!("`{path}`"), &kind, &default, &field.doc]);
+        }
         page.push('\n');
     }
-    line(page, format_args!("Reply: {}", command.reply));
-    if !command.errors.is_empty() {
-        line(
-            page,
-            format_args!("\nRefused when: {}.", command.errors.join("; ")),
-        );
+
+    fn write_reply(&self, page: &mut String) {
+        let shape = Shape::of(&self.shapes.reply);
+        let mut rows = Vec::new();
+        self.rows(&mut rows, "", &shape, &[]);
+        let doc = match &shape {
+            Shape::Named(name) => beyond_first(&self.schemas.doc(name)),
+            _ => String::new(),
+        };
+        let is_empty = matches!(&shape, Shape::Named(name) if name == "Empty");
+        match (is_empty, rows.is_empty()) {
+            (true, _) => line(page, format_args!("Reply: `{{}}`.")),
+            (false, true) => {
+                let kind = self.type_name(&shape);
+                let space = if doc.is_empty() { "" } else { " " };
+                line(page, format_args!("Reply: {kind}.{space}{doc}"));
+            }
+            (false, false) => {
+                let space = if doc.is_empty() { "" } else { " " };
+                line(page, format_args!("Reply:{space}{doc}\n"));
+                page.push_str("| field | type | meaning |\n|---|---|---|\n");
+                for (path, field) in rows {
+                    let kind = self.type_name(&field.shape);
+                    let maybe = if field.is_required { "" } else { ", or absent" };
+                    row(
+                        page,
+                        &[&format!("`{path}`"), &format!("{kind}{maybe}"), &field.doc],
+                    );
+                }
+            }
+        }
     }
-    line(
-        page,
-        format_args!(
-            "\n```json\n{}\n{}\n```",
-            command.example.params, command.example.result
-        ),
-    );
+
+    /// The fields of a type and of those within it, by their paths.
+    fn rows(&self, rows: &mut Vec<(String, Field)>, path: &str, shape: &Shape, outer: &[&str]) {
+        match shape {
+            Shape::Named(name) if !outer.contains(&name.as_str()) => {
+                let Some(fields) = self.schemas.fields(name) else {
+                    let shape = self.schemas.resolve(shape.clone());
+                    return self.rows(rows, path, &shape, outer);
+                };
+                let outer = [outer, &[name.as_str()]].concat();
+                for field in fields {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    let inner = format!("{path}{dot}{}", field.name);
+                    rows.push((inner.clone(), field.clone()));
+                    self.rows(rows, &inner, &field.shape, &outer);
+                }
+            }
+            Shape::List(element) => self.rows(rows, &format!("{path}[]"), element, outer),
+            Shape::Map(value) => {
+                let dot = if path.is_empty() { "" } else { "." };
+                self.rows(rows, &format!("{path}{dot}*"), value, outer);
+            }
+            Shape::Either(shapes) => {
+                for shape in shapes {
+                    self.rows(rows, path, shape, outer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn type_name(&self, shape: &Shape) -> String {
+        let list = |shapes: &[Shape], between: &str| {
+            let names = shapes.iter().map(|shape| self.type_name(shape));
+            names.collect::<Vec<String>>().join(between)
+        };
+        match self.schemas.resolve(shape.clone()) {
+            Shape::List(element) => match self.type_name(&element).as_str() {
+                "any" => "array".to_owned(),
+                element => format!("array of {element}"),
+            },
+            Shape::Tuple(places) => format!("array of {}", list(&places, ", ")),
+            Shape::Map(value) => match self.type_name(&value).as_str() {
+                "any" => "object".to_owned(),
+                value => format!("object of {value}"),
+            },
+            Shape::Choice(texts) => {
+                let texts = texts.iter().map(|text| format!("`\"{text}\"`"));
+                texts.collect::<Vec<String>>().join(" or ")
+            }
+            Shape::Either(shapes) => list(&shapes, " or "),
+            other => other.kind().to_owned(),
+        }
+    }
+}
+
+/// What a doc comment says after "Reply of `ping`.".
+fn beyond_first(doc: &str) -> String {
+    match doc.split_once(". ") {
+        Some((first, more)) if first.starts_with("Reply of ") => more.to_owned(),
+        None if doc.starts_with("Reply of ") => String::new(),
+        _ => doc.to_owned(),
+    }
+}
+
+fn row(page: &mut String, cells: &[&str]) {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    line(page, format_args!("| {} |", cells.join(" | ")));
+}
+
+fn write_prose(page: &mut String, prose: &Prose) {
+    if !prose.params.is_empty() {
+        page.push_str("| parameter | type | default | meaning |\n|---|---|---|---|\n");
+        prose.params.iter().for_each(|p| write_param(page, p));
+        page.push('\n');
+    }
+    line(page, format_args!("Reply: {}", prose.reply));
 }
 
 fn write_param(page: &mut String, param: &Param) {

@@ -2,44 +2,132 @@
 //!
 //! A method that is not here is answered "Method … not registered". A method that is here works.
 
-use crate::command::Command;
+use crate::command::{Command, Kind, Param, ParamDefault};
 use crate::commands::{
     captures, changes, events, groups, layers, ports, remote, server, service, stateful,
     statistics, status, streams, traffic,
 };
 use crate::method::Mode;
+use crate::schema::{Entry, Field, Noun, Schemas, Shape};
 
-/// The commands of each noun, in the order of the reference page.
-pub const NOUNS: &[(&str, &[Command])] = &[
-    ("Server", server::COMMANDS),
-    ("Status", status::COMMANDS),
-    ("Ports", ports::COMMANDS),
-    ("Addresses and pushed packets", layers::COMMANDS),
-    ("Service mode", service::COMMANDS),
-    ("Captures", captures::COMMANDS),
-    ("Profiles and streams", streams::COMMANDS),
-    ("Traffic", traffic::COMMANDS),
-    ("Traffic that runs", changes::COMMANDS),
-    ("Captures that are sent", remote::COMMANDS),
-    ("Statistics", statistics::COMMANDS),
-    ("Packet groups", groups::COMMANDS),
-    ("Events", events::COMMANDS),
-    ("Stateful mode: the server", stateful::context::COMMANDS),
-    ("Stateful mode: profiles", stateful::profiles::COMMANDS),
-    ("Stateful mode: runs", stateful::runs::COMMANDS),
-    ("Stateful mode: counters", stateful::counters::COMMANDS),
-    ("Stateful mode: latency", stateful::latency::COMMANDS),
-    ("Stateful mode: clients", stateful::clients::COMMANDS),
-    ("Stateful mode: topology", stateful::topology::COMMANDS),
-    ("Stateful mode: tunnels", stateful::tunnels::COMMANDS),
+/// The commands of each noun, in the order of the reference page: the title of its section, the module
+/// of its types, its commands.
+const NOUNS: &[(&str, &str, &[Command])] = &[
+    ("Server", "server", server::COMMANDS),
+    ("Status", "status", status::COMMANDS),
+    ("Ports", "ports", ports::COMMANDS),
+    ("Addresses and pushed packets", "layers", layers::COMMANDS),
+    ("Service mode", "service", service::COMMANDS),
+    ("Captures", "captures", captures::COMMANDS),
+    ("Profiles and streams", "streams", streams::COMMANDS),
+    ("Traffic", "traffic", traffic::COMMANDS),
+    ("Traffic that runs", "changes", changes::COMMANDS),
+    ("Captures that are sent", "remote", remote::COMMANDS),
+    ("Statistics", "statistics", statistics::COMMANDS),
+    ("Packet groups", "groups", groups::COMMANDS),
+    ("Events", "events", events::COMMANDS),
+    (
+        "Stateful mode: the server",
+        "stateful_server",
+        stateful::context::COMMANDS,
+    ),
+    (
+        "Stateful mode: profiles",
+        "stateful_profiles",
+        stateful::profiles::COMMANDS,
+    ),
+    (
+        "Stateful mode: runs",
+        "stateful_runs",
+        stateful::runs::COMMANDS,
+    ),
+    (
+        "Stateful mode: counters",
+        "stateful_counters",
+        stateful::counters::COMMANDS,
+    ),
+    (
+        "Stateful mode: latency",
+        "stateful_latency",
+        stateful::latency::COMMANDS,
+    ),
+    (
+        "Stateful mode: clients",
+        "stateful_clients",
+        stateful::clients::COMMANDS,
+    ),
+    (
+        "Stateful mode: topology",
+        "stateful_topology",
+        stateful::topology::COMMANDS,
+    ),
+    (
+        "Stateful mode: tunnels",
+        "stateful_tunnels",
+        stateful::tunnels::COMMANDS,
+    ),
 ];
+
+/// The same, as the schema file, the reference page and the types of other languages have them.
+pub fn nouns() -> Vec<Noun> {
+    let noun = |(title, module, commands): &(&'static str, &'static str, &[Command])| Noun {
+        title,
+        module,
+        entries: commands.iter().map(Entry::from).collect(),
+    };
+    NOUNS.iter().map(noun).collect()
+}
 
 /// All commands, of all modes.
 pub fn commands() -> impl Iterator<Item = &'static Command> {
-    NOUNS.iter().flat_map(|(_, commands)| commands.iter())
+    NOUNS.iter().flat_map(|(_, _, commands)| commands.iter())
 }
 
 /// The command of that name, in that mode of the server.
 pub fn command(name: &str, mode: Mode) -> Option<&'static Command> {
     commands().find(|command| command.name == name && command.method.is_in(mode))
+}
+
+/// Each command with its parameters, for tests.
+pub fn commands_with_params() -> Vec<(&'static Command, Vec<Field>)> {
+    let schemas = Schemas::collect(nouns());
+    let shapes = schemas.nouns.iter().flat_map(|(_, shapes)| shapes);
+    let params = shapes.map(|shapes| match Shape::of(&shapes.request) {
+        Shape::Named(name) => schemas.fields(&name).expect("parameters are an object"),
+        other => panic!("parameters are an object that has a name, not {other:?}"),
+    });
+    let params = commands().zip(params).map(|(command, params)| {
+        let params = params.into_iter().map(|field| Field {
+            shape: schemas.resolve(field.shape.clone()),
+            ..field
+        });
+        let of_prose = command.types.prose.map(|prose| prose.params);
+        let of_prose = of_prose.into_iter().flatten().map(prose_field);
+        (command, params.chain(of_prose).collect())
+    });
+    params.collect()
+}
+
+fn prose_field(param: &Param) -> Field {
+    let default = match param.default {
+        ParamDefault::Required => None,
+        ParamDefault::Optional(default) => Some(default.to_owned()),
+        ParamDefault::Sometimes(when) => Some(format!("only: {when}")),
+    };
+    Field {
+        name: param.name.to_owned(),
+        shape: match param.kind {
+            Kind::Boolean => Shape::Boolean,
+            Kind::String => Shape::Text,
+            Kind::Double => Shape::Double,
+            Kind::Array => Shape::List(Box::new(Shape::Any)),
+            Kind::Object => Shape::Map(Box::new(Shape::Any)),
+            Kind::Byte | Kind::Uint32 | Kind::Uint64 | Kind::Int => {
+                Shape::Integer(param.kind.name())
+            }
+        },
+        is_required: default.is_none(),
+        default,
+        doc: param.doc.to_owned(),
+    }
 }

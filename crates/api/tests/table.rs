@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use allosaur_api::command::{Command, Kind, Param, ParamDefault};
-use allosaur_api::{Fields, commands, reference};
+use allosaur_api::command::Command;
+use allosaur_api::schema::{Field, Schemas};
+use allosaur_api::{Fields, commands, reference, table};
 use allosaur_api::{Method, Mode, StatelessMethod};
 use serde_json::{Map, Value, json};
 
@@ -16,13 +17,24 @@ fn example(command: &Command) -> Map<String, Value> {
 }
 
 fn check(command: &Command, params: &Map<String, Value>) -> Result<(), String> {
-    (command.check)(&Fields::new(params)).map_err(|error| error.to_string())
+    let params = Box::leak(Box::new(params.clone()));
+    (command.types.check)(&Fields::new(params)).map_err(|error| error.to_string())
+}
+
+fn schemas() -> Schemas {
+    Schemas::collect(table::nouns())
+}
+
+/// Whether a parameter belongs to some forms of its command only.
+fn is_of_some_forms(param: &Field) -> bool {
+    let default = param.default.as_deref();
+    default.is_some_and(|default| default.starts_with("only: "))
 }
 
 /// A value of a type that the parameter is not.
-fn wrong(param: &Param) -> Value {
-    match param.kind {
-        Kind::String => json!(5),
+fn wrong(param: &Field) -> Value {
+    match param.shape.kind() {
+        "string" => json!(5),
         _ => json!("no"),
     }
 }
@@ -43,32 +55,45 @@ fn examples_are_accepted() {
 
 #[test]
 fn examples_use_no_parameter_that_the_table_lacks() {
-    for command in commands() {
+    for (command, params) in table::commands_with_params() {
         for name in example(command).keys() {
-            let known = command.params.iter().any(|param| param.name == name);
+            let known = params.iter().any(|param| &param.name == name);
             assert!(known, "{}: {name}", command.name);
         }
     }
 }
 
 #[test]
+fn every_field_says_what_it_means() {
+    for (name, definition) in &schemas().definitions {
+        let schemas = schemas();
+        for field in schemas.fields(name).into_iter().flatten() {
+            assert!(!field.doc.is_empty(), "{name}.{}: {definition}", field.name);
+        }
+    }
+}
+
+#[test]
 fn a_parameter_is_required_exactly_when_the_table_says_so() {
-    for command in commands() {
-        for param in command.params {
+    for (command, fields) in table::commands_with_params() {
+        for param in fields {
             let mut params = example(command);
-            params.remove(param.name);
-            if matches!(param.default, ParamDefault::Sometimes(_)) {
+            params.remove(&param.name);
+            if is_of_some_forms(&param) {
                 continue;
             }
-            let required = param.default == ParamDefault::Required;
             match check(command, &params) {
-                Ok(()) => assert!(!required, "{} does without {}", command.name, param.name),
+                Ok(()) => assert!(
+                    !param.is_required,
+                    "{} does without {}",
+                    command.name, param.name
+                ),
                 // Of get_tpg_status's two parameters one must be there, whichever.
                 Err(error) if command.method == Method::Stateless(StatelessMethod::TpgStatus) => {
-                    assert!(error.contains(param.name));
+                    assert!(error.contains(&param.name));
                 }
                 Err(error) => {
-                    assert!(required, "{}: {error}", command.name);
+                    assert!(param.is_required, "{}: {error}", command.name);
                     let expected = format!("field '{}' is missing", param.name);
                     assert_eq!(error, expected, "{}", command.name);
                 }
@@ -79,18 +104,18 @@ fn a_parameter_is_required_exactly_when_the_table_says_so() {
 
 #[test]
 fn a_parameter_of_another_type_is_named() {
-    for command in commands() {
-        for param in command.params {
+    for (command, fields) in table::commands_with_params() {
+        for param in fields {
             let mut params = example(command);
-            let in_example = params.contains_key(param.name);
-            if matches!(param.default, ParamDefault::Sometimes(_)) && !in_example {
+            let in_example = params.contains_key(&param.name);
+            if is_of_some_forms(&param) && !in_example {
                 continue;
             }
-            params.insert(param.name.to_owned(), wrong(param));
-            let error = check(command, &params).expect_err(param.name);
+            params.insert(param.name.clone(), wrong(&param));
+            let error = check(command, &params).expect_err(&param.name);
             let start = format!("'{}' is '", param.name);
             assert!(error.starts_with(&start), "{}: {error}", command.name);
-            let end = format!("expecting '{}'", param.kind.name());
+            let end = format!("expecting '{}'", param.shape.kind());
             assert!(error.ends_with(&end), "{}: {error}", command.name);
         }
     }
@@ -120,16 +145,25 @@ fn four_names_are_another_command_in_each_mode() {
 }
 
 #[test]
-fn the_reference_page_is_fresh() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/rpc.md");
-    let page = reference::markdown();
+fn what_is_written_from_the_table_is_fresh() {
+    let schemas = schemas();
+    let document = serde_json::to_string_pretty(&schemas.document()).expect("it is JSON");
+    check_written("docs/reference/rpc.md", &reference::markdown(&schemas));
+    check_written("docs/reference/rpc.schema.json", &(document + "\n"));
+}
+
+/// Whether a file of the repository has this text; with `ALLOSAUR_WRITE_DOCS` set it gets it.
+fn check_written(path: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path);
     if std::env::var_os("ALLOSAUR_WRITE_DOCS").is_some() {
-        std::fs::write(&path, &page).expect("the page can be written");
+        std::fs::write(&file, text).expect("the file can be written");
     }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let written = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
-        written == page,
-        "docs/reference/rpc.md is not what the command table says: run \
+        written == text,
+        "{path} is not what the command table says: run \
          `ALLOSAUR_WRITE_DOCS=1 cargo test -p allosaur-api --test table`"
     );
 }

@@ -1,16 +1,82 @@
 //! Commands that capture packets: captures, and ports that are joined to a socket.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
-use crate::commands::ports::port_id;
+use crate::command::{Access, Command, Empty, Example, Types};
+use crate::commands::ports::PortParams;
 use crate::fields::{FieldError, Fields};
 use crate::limits::CAPTURE_PACKETS_MAX;
 use crate::method::{CaptureMethod, Method};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The shortest address of a socket.
 const ENDPOINT_BYTES_MIN: usize = 5;
 
 /// Parameters of `capture`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct CaptureParams {
+    /// What to do.
+    pub command: CaptureCommand,
+    /// The capture.
+    #[schemars(extend("x-only" = "`stop`, `fetch`, `remove`"))]
+    pub capture_id: Option<u32>,
+    /// Packets to keep; 0 only counts.
+    #[schemars(extend("x-only" = "`start`"))]
+    pub limit: Option<u32>,
+    /// What happens then: `fixed` keeps the first packets, `cyclic` the last.
+    #[schemars(extend("x-only" = "`start`"))]
+    pub mode: Option<CaptureMode>,
+    /// Ports whose sent packets are taken.
+    #[schemars(extend("x-only" = "`start`"))]
+    pub tx: Option<Vec<u8>>,
+    /// Ports whose received packets are taken.
+    #[schemars(extend("x-only" = "`start`"))]
+    pub rx: Option<Vec<u8>>,
+    /// Which packets, in the language of tcpdump; all when it is left out.
+    #[serde(default)]
+    #[schemars(extend("x-only" = "`start`"))]
+    pub filter: String,
+    /// Where the packets go; they are kept when it is left out.
+    #[serde(default)]
+    #[schemars(extend("x-only" = "`start`"))]
+    pub endpoint: String,
+    /// Bytes to keep of each packet (`start`), or to fetch (`fetch`), at most 65535; 0, or left out,
+    /// is all.
+    #[serde(default, deserialize_with = "snap_bytes")]
+    #[schemars(extend("x-only" = "`start`, `fetch`"))]
+    pub snaplen: u32,
+    /// Packets to fetch at most.
+    #[schemars(extend("x-only" = "`fetch`"))]
+    pub pkt_limit: Option<u32>,
+}
+
+/// What to do with a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CaptureCommand {
+    /// Start one.
+    Start,
+    /// Take no more packets.
+    Stop,
+    /// Take packets out of it.
+    Fetch,
+    /// The captures that there are.
+    Status,
+    /// Forget one.
+    Remove,
+}
+
+/// What a capture keeps when it is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CaptureMode {
+    /// The first packets.
+    Fixed,
+    /// The last packets.
+    Cyclic,
+}
+
+/// What `capture` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Capture {
     /// Start one.
@@ -60,61 +126,141 @@ pub struct StartCapture {
 impl Capture {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'_>) -> Result<Capture, FieldError> {
-        let commands = ["start", "stop", "fetch", "status", "remove"];
-        let number = || fields.uint32("capture_id");
-        Ok(match fields.one_of("command", &commands)? {
-            "start" => Capture::Start(StartCapture::parse(fields)?),
-            "stop" => Capture::Stop { capture: number()? },
-            "fetch" => Capture::Fetch {
+        let params: CaptureParams = fields.read()?;
+        let number = || fields.required("capture_id", params.capture_id);
+        Ok(match params.command {
+            CaptureCommand::Start => Capture::Start(StartCapture::new(fields, params)?),
+            CaptureCommand::Stop => Capture::Stop { capture: number()? },
+            CaptureCommand::Fetch => Capture::Fetch {
                 capture: number()?,
-                packets_max: fields.uint32("pkt_limit")?,
-                snap_bytes: snap_bytes(fields)?,
+                packets_max: fields.required("pkt_limit", params.pkt_limit)?,
+                snap_bytes: params.snaplen as usize,
             },
-            "remove" => Capture::Remove { capture: number()? },
-            _ => Capture::Status,
+            CaptureCommand::Remove => Capture::Remove { capture: number()? },
+            CaptureCommand::Status => Capture::Status,
         })
     }
 }
 
 impl StartCapture {
-    fn parse(fields: &Fields<'_>) -> Result<StartCapture, FieldError> {
-        let limit = fields.uint32("limit")?;
+    fn new(fields: &Fields<'_>, params: CaptureParams) -> Result<StartCapture, FieldError> {
+        let limit = fields.required("limit", params.limit)?;
         if limit > CAPTURE_PACKETS_MAX {
             let problem = format!("is {limit}; the most is {CAPTURE_PACKETS_MAX} packets");
             return Err(fields.bad("limit", problem));
         }
-        let text = |name| {
-            fields
-                .optional(name, Fields::string)
-                .map(Option::unwrap_or_default)
-        };
         Ok(StartCapture {
             limit,
-            cyclic: fields.one_of("mode", &["fixed", "cyclic"])? == "cyclic",
-            transmit_ports: ports(fields, "tx")?,
-            receive_ports: ports(fields, "rx")?,
-            filter: text("filter")?.to_owned(),
-            endpoint: text("endpoint")?.to_owned(),
-            snap_bytes: snap_bytes(fields)?,
+            cyclic: fields.required("mode", params.mode)? == CaptureMode::Cyclic,
+            transmit_ports: fields.required("tx", params.tx)?,
+            receive_ports: fields.required("rx", params.rx)?,
+            filter: params.filter,
+            endpoint: params.endpoint,
+            snap_bytes: params.snaplen as usize,
         })
     }
 }
 
-fn ports(fields: &Fields<'_>, name: &str) -> Result<Vec<u8>, FieldError> {
-    let ports = fields.uint_array(name, u8::MAX.into(), "byte")?;
-    Ok(ports.into_iter().map(|port| port as u8).collect())
+fn snap_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let bytes = u32::deserialize(deserializer)?;
+    if bytes > u32::from(u16::MAX) {
+        let problem = format_args!("is {bytes}; the most is 65535 bytes");
+        return Err(D::Error::custom(problem));
+    }
+    Ok(bytes)
 }
 
-fn snap_bytes(fields: &Fields<'_>) -> Result<usize, FieldError> {
-    let bytes = fields.optional("snaplen", Fields::uint32)?.unwrap_or(0);
-    match u16::try_from(bytes) {
-        Ok(bytes) => Ok(bytes.into()),
-        Err(_) => Err(fields.bad("snaplen", format!("is {bytes}; the most is 65535 bytes"))),
-    }
+/// Reply of `capture`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CaptureReply {
+    /// Of `start`.
+    Started(CaptureStarted),
+    /// Of `stop`.
+    Stopped(CaptureStopped),
+    /// Of `fetch`.
+    Fetched(FetchedPackets),
+    /// Of `status`.
+    Status(Vec<CaptureStatus>),
+    /// Of `remove`.
+    Removed(Empty),
+}
+
+/// Reply of `capture` to `start`.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct CaptureStarted {
+    /// `start`: the number of the new capture.
+    pub capture_id: u32,
+    /// `start` and `fetch`: when it started, in seconds of the server's clock.
+    pub start_ts: f64,
+}
+
+/// Reply of `capture` to `stop`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CaptureStopped {
+    /// `stop`: packets to be fetched, or on the way to the endpoint.
+    pub pkt_count: u64,
+    /// `stop`: where its packets went; empty when it has no endpoint.
+    pub endpoint: String,
+}
+
+/// Reply of `capture` to `fetch`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FetchedPackets {
+    /// `fetch`: packets that are left.
+    pub pending: u64,
+    /// `fetch`: when the capture started, in seconds of the server's clock.
+    pub start_ts: f64,
+    /// `fetch`: the packets, the oldest first.
+    pub pkts: Vec<FetchedPacket>,
+}
+
+/// A capture in the reply of `capture` to `status`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CaptureStatus {
+    /// `status`: its number.
+    pub id: u32,
+    /// `ACTIVE` or `STOPPED`.
+    pub state: &'static str,
+    /// Packets that its filter let in.
+    pub matched: u64,
+    /// Packets that were fetched.
+    pub fetched: u64,
+    /// What it takes.
+    pub filter: CaptureFilter,
+    /// Packets that it has.
+    pub count: u64,
+    /// Bytes that it has.
+    pub bytes: u64,
+    /// What found no room on the way to it or to its endpoint.
+    pub lost: u64,
+    /// Packets that it keeps at most.
+    pub limit: u32,
+    /// Bytes that it keeps of each; 0 is all.
+    pub snaplen: usize,
+    /// What it keeps when it is full.
+    pub mode: CaptureMode,
+    /// Where its packets go, if it keeps none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// `pcap` or `pcapng`: what it writes there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<&'static str>,
+}
+
+/// What a capture takes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CaptureFilter {
+    /// Ports whose sent packets it takes, as bits.
+    pub tx: u64,
+    /// Ports whose received packets it takes, as bits.
+    pub rx: u64,
+    /// Which packets, in the language of tcpdump.
+    pub bpf: String,
 }
 
 /// One packet of a capture or a receive queue.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FetchedPacket {
     /// When it was sent or received, in seconds of the server's clock.
     pub ts: f64,
@@ -130,49 +276,42 @@ pub struct FetchedPacket {
     pub origin: &'static str,
 }
 
-/// Parameters of `start_capture_port`, and of `set_capture_port_bpf` without endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CapturePort {
-    /// The port.
-    pub port: u8,
-    /// The address of the client's socket; empty when it is not given.
+/// Parameters of `start_capture_port`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct StartCapturePort {
+    /// The address where the client's socket listens, for example `ipc:///tmp/packets`.
+    #[serde(deserialize_with = "socket_address")]
     pub endpoint: String,
-    /// Which frames.
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// Which of the received frames, in the language of tcpdump.
+    #[serde(rename = "bpf_filter", default)]
+    #[schemars(extend("x-default" = "all frames"))]
     pub filter: String,
 }
 
-impl CapturePort {
-    /// Reads the parameters of `start_capture_port`.
-    pub fn parse_start(fields: &Fields<'_>) -> Result<CapturePort, FieldError> {
-        let endpoint = fields.string("endpoint")?;
-        if endpoint.len() < ENDPOINT_BYTES_MIN {
-            let problem = "is too short; give the address of a ZeroMQ PAIR socket, such as \
-                           ipc:///tmp/packets";
-            return Err(fields.bad("endpoint", problem));
-        }
-        Ok(CapturePort {
-            endpoint: endpoint.to_owned(),
-            ..CapturePort::parse_filter(fields)?
-        })
+fn socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let address = String::deserialize(deserializer)?;
+    if address.len() < ENDPOINT_BYTES_MIN {
+        return Err(D::Error::custom(
+            "is too short; give the address of a ZeroMQ PAIR socket, such as ipc:///tmp/packets",
+        ));
     }
-
-    /// Reads the parameters of `set_capture_port_bpf`.
-    pub fn parse_filter(fields: &Fields<'_>) -> Result<CapturePort, FieldError> {
-        let filter = fields.optional("bpf_filter", Fields::string)?;
-        Ok(CapturePort {
-            port: port_id(fields)?,
-            endpoint: String::new(),
-            filter: filter.unwrap_or_default().to_owned(),
-        })
-    }
+    Ok(address)
 }
 
-const FILTER: Param = Param::optional(
-    "bpf_filter",
-    Kind::String,
-    "all frames",
-    "Which of the received frames, in the language of tcpdump.",
-);
+/// Parameters of `set_capture_port_bpf`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct CapturePortFilter {
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// Which of the received frames, in the language of tcpdump.
+    #[serde(rename = "bpf_filter", default)]
+    #[schemars(extend("x-default" = "all frames"))]
+    pub filter: String,
+}
 
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
@@ -185,73 +324,7 @@ pub const COMMANDS: &[Command] = &[
               endpoint keeps nothing: its packets go to a file on the server \
               (`file:///path/name.pcapng`, or `.pcap`) or to the client's ZeroMQ PAIR socket \
               (`tcp://host:port?pcap` or `?pcapng`), and `limit` 0 is then no limit.",
-        params: &[
-            Param::required(
-                "command",
-                Kind::String,
-                "`start`, `stop`, `fetch`, `status` or `remove`.",
-            ),
-            Param::sometimes(
-                "capture_id",
-                Kind::Uint32,
-                "`stop`, `fetch`, `remove`",
-                "The capture.",
-            ),
-            Param::sometimes(
-                "limit",
-                Kind::Uint32,
-                "`start`",
-                "Packets to keep; 0 only counts.",
-            ),
-            Param::sometimes(
-                "mode",
-                Kind::String,
-                "`start`",
-                "What happens then: `fixed` keeps the first packets, `cyclic` the last.",
-            ),
-            Param::sometimes(
-                "tx",
-                Kind::Array,
-                "`start`",
-                "Ports whose sent packets are taken.",
-            ),
-            Param::sometimes(
-                "rx",
-                Kind::Array,
-                "`start`",
-                "Ports whose received packets are taken.",
-            ),
-            Param::sometimes(
-                "filter",
-                Kind::String,
-                "`start`",
-                "Which packets, in the language of tcpdump; all when it is left out.",
-            ),
-            Param::sometimes(
-                "endpoint",
-                Kind::String,
-                "`start`",
-                "Where the packets go; they are kept when it is left out.",
-            ),
-            Param::sometimes(
-                "snaplen",
-                Kind::Uint32,
-                "`start`, `fetch`",
-                "Bytes to keep of each packet (`start`), or to fetch (`fetch`); 0, or left out, is all.",
-            ),
-            Param::sometimes(
-                "pkt_limit",
-                Kind::Uint32,
-                "`fetch`",
-                "Packets to fetch at most.",
-            ),
-        ],
-        reply: "`start`: `capture_id` and `start_ts`, seconds of the server's clock. `stop`: \
-                `pkt_count`, packets to be fetched or on the way to the `endpoint`. `fetch`: \
-                `pending`, `start_ts` and `pkts`, each with `ts` (seconds), `binary` (base64), \
-                `port`, `index` (from 1), `wirelen` (bytes) and `origin` (`TX` or `RX`). \
-                `status`: a list of captures; `lost` counts what found no \
-                room on the way to one or to its endpoint. `remove`: `{}`.",
+        types: Types::of::<CaptureParams, CaptureReply>(),
         errors: &[
             "no such capture",
             "no such port, or no port at all",
@@ -263,7 +336,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"command": "start", "limit": 100, "mode": "fixed", "tx": [0], "rx": [1], "filter": "udp and dst port 12"}"#,
             result: r#"{"capture_id": 1, "start_ts": 47.89}"#,
         },
-        check: |f| Capture::parse(f).map(drop),
     },
     Command {
         method: Method::Capture(CaptureMethod::StartCapturePort),
@@ -272,17 +344,7 @@ pub const COMMANDS: &[Command] = &[
         doc: "Joins a port to a ZeroMQ PAIR socket of the client: each frame that the port \
               receives is a message there, and each message from there is a frame that the port \
               sends. Frames that find no room on the way are lost, as on a port.",
-        params: &[
-            PORT_ID,
-            Param::required(
-                "endpoint",
-                Kind::String,
-                "The address where the client's socket listens, for example \
-                 `ipc:///tmp/packets`.",
-            ),
-            FILTER,
-        ],
-        reply: "`{}`.",
+        types: Types::of::<StartCapturePort, Empty>(),
         errors: &[
             "no such port",
             "it is joined to a socket already",
@@ -293,29 +355,25 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "endpoint": "ipc:///tmp/packets", "bpf_filter": "udp"}"#,
             result: "{}",
         },
-        check: |f| CapturePort::parse_start(f).map(drop),
     },
     Command {
         method: Method::Capture(CaptureMethod::StopCapturePort),
         name: "stop_capture_port",
         access: Access::Api,
         doc: "Parts a port from its socket, if it is joined to one.",
-        params: &[PORT_ID],
-        reply: "`{}`.",
+        types: Types::of::<PortParams, Empty>(),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: "{}",
         },
-        check: |f| port_id(f).map(drop),
     },
     Command {
         method: Method::Capture(CaptureMethod::SetCapturePortFilter),
         name: "set_capture_port_bpf",
         access: Access::Api,
         doc: "Changes which received frames go to the socket that a port is joined to.",
-        params: &[PORT_ID, FILTER],
-        reply: "`{}`.",
+        types: Types::of::<CapturePortFilter, Empty>(),
         errors: &[
             "no such port",
             "it is joined to no socket",
@@ -325,6 +383,5 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "bpf_filter": "tcp"}"#,
             result: "{}",
         },
-        check: |f| CapturePort::parse_filter(f).map(drop),
     },
 ];

@@ -1,7 +1,7 @@
 //! Commands that change traffic while it runs: pause, resume and update, of profiles and of single
 //! streams.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
 use crate::commands::ports::{port_id, profile_id};
 use crate::commands::traffic::{Multiplier, ProfileParams};
 use crate::fields::{FieldError, Fields};
@@ -135,8 +135,9 @@ pub const COMMANDS: &[Command] = &[
               counts as missed because of it. All its streams must be continuous, and it must \
               have been started without a duration. Events 12 and, when the port has no other \
               profile that transmits, 2 are published before the reply.",
-        params: &[PORT_ID, PROFILE_ID],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, PROFILE_ID], "`{}`.", |f| {
+            ProfileParams::parse(f).map(drop)
+        }),
         errors: &[
             "the port is not yours",
             "no such profile (`*` is none)",
@@ -148,7 +149,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_"}"#,
             result: "{}",
         },
-        check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::ResumeTraffic),
@@ -158,8 +158,9 @@ pub const COMMANDS: &[Command] = &[
               packet of each is the one that would have been next, after the rest of its gap. \
               Streams that were paused by `pause_streams` stay so. Events 13 and, when all the \
               port's profiles were paused, 3 are published before the reply.",
-        params: &[PORT_ID, PROFILE_ID],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, PROFILE_ID], "`{}`.", |f| {
+            ProfileParams::parse(f).map(drop)
+        }),
         errors: &[
             "the port is not yours",
             "no such profile (`*` is none)",
@@ -169,7 +170,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_"}"#,
             result: "{}",
         },
-        check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::UpdateTraffic),
@@ -178,18 +178,21 @@ pub const COMMANDS: &[Command] = &[
         doc: "Changes the rate of a profile that runs or is paused, of all its streams, also of \
               those that `update_streams` changed. The gap changes at once: the part of it that \
               is over counts.",
-        params: &[
-            PORT_ID,
-            PROFILE_ID,
-            Param::required(
-                "mul",
-                Kind::Object,
-                "As for `start_traffic`, but `op` may also be `add` or `sub`: so much more or \
+        types: Types::prose(
+            &[
+                PORT_ID,
+                PROFILE_ID,
+                Param::required(
+                    "mul",
+                    Kind::Object,
+                    "As for `start_traffic`, but `op` may also be `add` or `sub`: so much more or \
                  less than now.",
-            ),
-            FORCE,
-        ],
-        reply: "`multiplier`: the new factor of the streams' rates.",
+                ),
+                FORCE,
+            ],
+            "`multiplier`: the new factor of the streams' rates.",
+            |f| UpdateTraffic::parse(f).map(drop),
+        ),
         errors: &[
             "the port is not yours",
             NOT_RUNNING,
@@ -200,7 +203,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_", "mul": {"type": "pps", "op": "abs", "value": 5000.0}, "force": false}"#,
             result: r#"{"multiplier": 25.0}"#,
         },
-        check: |f| UpdateTraffic::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::PauseStreams),
@@ -209,8 +211,9 @@ pub const COMMANDS: &[Command] = &[
         doc: "Lets single streams of a profile stand still while the others go on. As in TRex, all \
               streams of the profile must be continuous. The reply comes when nothing more of them leaves. The profile's state stays as it \
               is.",
-        params: &[PORT_ID, PROFILE_ID, STREAM_IDS],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, PROFILE_ID, STREAM_IDS], "`{}`.", |f| {
+            StreamsParams::parse(f).map(drop)
+        }),
         errors: &[
             "the port is not yours",
             NOT_RUNNING,
@@ -222,7 +225,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_", "stream_ids": [1]}"#,
             result: "{}",
         },
-        check: |f| StreamsParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::ResumeStreams),
@@ -230,14 +232,14 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Lets single streams go on where they stood still, or start if they have \
               `start_paused`. While their profile is paused, they wait for it.",
-        params: &[PORT_ID, PROFILE_ID, STREAM_IDS],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, PROFILE_ID, STREAM_IDS], "`{}`.", |f| {
+            StreamsParams::parse(f).map(drop)
+        }),
         errors: &["the port is not yours", NOT_RUNNING, NO_STREAM],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_", "stream_ids": [1]}"#,
             result: "{}",
         },
-        check: |f| StreamsParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::UpdateStreams),
@@ -245,18 +247,21 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Changes the rate of single continuous streams, until the next `update_traffic`. Of \
               streams whose latency is measured the rate stays as it is: they may be named.",
-        params: &[
-            PORT_ID,
-            PROFILE_ID,
-            Param::required(
-                "mul",
-                Kind::Object,
-                "As for `start_traffic`, with `op` `abs`; each of the streams gets this rate.",
-            ),
-            FORCE,
-            STREAM_IDS,
-        ],
-        reply: "`multiplier`: the new factor of the first of the streams that change; that of the profile when none does.",
+        types: Types::prose(
+            &[
+                PORT_ID,
+                PROFILE_ID,
+                Param::required(
+                    "mul",
+                    Kind::Object,
+                    "As for `start_traffic`, with `op` `abs`; each of the streams gets this rate.",
+                ),
+                FORCE,
+                STREAM_IDS,
+            ],
+            "`multiplier`: the new factor of the first of the streams that change; that of the profile when none does.",
+            |f| UpdateStreams::parse(f).map(drop),
+        ),
         errors: &[
             "the port is not yours",
             NOT_RUNNING,
@@ -268,6 +273,5 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_", "mul": {"type": "pps", "op": "abs", "value": 2000.0}, "force": false, "stream_ids": [1]}"#,
             result: r#"{"multiplier": 20.0}"#,
         },
-        check: |f| UpdateStreams::parse(f).map(drop),
     },
 ];

@@ -1,6 +1,6 @@
 //! Commands about the asynchronous channel.
 
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, ServerMethod};
 use serde::Serialize;
@@ -46,21 +46,23 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Publishes a statistics frame and a notification at once. A client that has just \
               subscribed calls it until it hears one.",
-        params: &[
-            Param::required("key", Kind::Uint32, "A number of the client's choice."),
-            Param::required(
-                "baseline",
-                Kind::Boolean,
-                "Mark the frame as the start of a count.",
-            ),
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                Param::required("key", Kind::Uint32, "A number of the client's choice."),
+                Param::required(
+                    "baseline",
+                    Kind::Boolean,
+                    "Mark the frame as the start of a count.",
+                ),
+            ],
+            "`{}`.",
+            |f| PublishNow::parse(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"key": 684601549, "baseline": false}"#,
             result: "{}",
         },
-        check: |f| PublishNow::parse(f).map(drop),
     },
     Command {
         method: Method::Server(ServerMethod::AsyncEvents),
@@ -68,16 +70,18 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Takes the events out of a session's queue. An unknown session is added as a \
               reader.",
-        params: &[
-            Param::required("session_id", Kind::Uint32, "The session."),
-            Param::optional("user", Kind::String, "not used", "Accepted."),
-        ],
-        reply: "`data`: the events, oldest first.",
+        types: Types::prose(
+            &[
+                Param::required("session_id", Kind::Uint32, "The session."),
+                Param::optional("user", Kind::String, "not used", "Accepted."),
+            ],
+            "`data`: the events, oldest first.",
+            |f| session_id(f).map(drop),
+        ),
         errors: &["there are too many sessions"],
         example: Example {
             params: r#"{"session_id": 3415546078}"#,
             result: r#"{"data": [{"name": "trex-event", "type": 14, "data": {"port_id": 0, "profile_id": "_"}, "seq": 6}]}"#,
         },
-        check: |f| session_id(f).map(drop),
     },
 ];

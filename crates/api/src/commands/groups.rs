@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
 use crate::commands::traffic::ProfileParams;
 use crate::fields::{FieldError, Fields};
 use crate::limits::PGIDS_MAX;
@@ -90,14 +90,16 @@ pub const COMMANDS: &[Command] = &[
         name: "get_active_pgids",
         access: Access::Api,
         doc: "The packet groups that are counted: those of all streams there are.",
-        params: &[],
-        reply: "`ids`: `flow_stats` and `latency`, lists of numbers.",
+        types: Types::prose(
+            &[],
+            "`ids`: `flow_stats` and `latency`, lists of numbers.",
+            |_| Ok(()),
+        ),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"ids": {"flow_stats": [7], "latency": []}}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateless(StatelessMethod::PgidStats),
@@ -105,12 +107,13 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The counters of packet groups. They grow from the time that a group's first stream \
               is added; unknown groups are left out of the reply.",
-        params: &[Param::required(
-            "pgids",
-            Kind::Array,
-            "The groups, at most 1152; empty for all.",
-        )],
-        reply: "`flow_stats`: of each group `rp`, `rb`, `tp`, `tb` (packets and bytes with FCS, received \
+        types: Types::prose(
+            &[Param::required(
+                "pgids",
+                Kind::Array,
+                "The groups, at most 1152; empty for all.",
+            )],
+            "`flow_stats`: of each group `rp`, `rb`, `tp`, `tb` (packets and bytes with FCS, received \
                 and sent), `missed` (packets that could not be sent in time) and `rps`, `rbs`, `tps`, `tbs` (packets and bits a second), each by port. \
                 `latency`: of each group that has received packets `lat`, in microseconds \
                 (`average`, `total_min`, `total_max`, `last_max` of the last second or less, `jit` \
@@ -123,12 +126,13 @@ pub const COMMANDS: &[Command] = &[
                 clocks, so that their times are in no other number; and `g`, packets of no group (`old_flow` of a run that \
                 is over, `bad_header`). `ver_id`: of each group a number that changes when the group \
                 is made anew, and its counters begin at zero. `null` in place of no groups.",
+            |f| pgids(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"pgids": [7]}"#,
             result: r#"{"flow_stats": {"7": {"rp": {"0": 0, "1": 10}, "rb": {"0": 0, "1": 640}, "tp": {"0": 10, "1": 0}, "tb": {"0": 640, "1": 0}, "missed": {"0": 0, "1": 0}, "rps": {"0": 0.0, "1": 0.0}, "rbs": {"0": 0.0, "1": 0.0}, "tps": {"0": 0.0, "1": 0.0}, "tbs": {"0": 0.0, "1": 0.0}}}, "latency": {"g": null}, "ver_id": {"7": 1}}"#,
         },
-        check: |f| pgids(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::RemoveRxFilters),
@@ -137,14 +141,14 @@ pub const COMMANDS: &[Command] = &[
         doc: "Ends the counting of packet groups on the port, for cards that count in hardware. \
               Clients call it after each run. Here nothing has to be taken down: the groups stay \
               until their streams are removed.",
-        params: &[PORT_ID, PROFILE_ID],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, PROFILE_ID], "`{}`.", |f| {
+            ProfileParams::parse(f).map(drop)
+        }),
         errors: &["no such profile", "the profile is being sent"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: "{}",
         },
-        check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::TpgStatus),
@@ -152,16 +156,18 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Whether tagged packet groups are on. They never are in this version; clients ask \
               before they take or give back a port. Exactly one parameter must be given.",
-        params: &[
-            Param::optional("username", Kind::String, "`port_id` is given", "Of a user."),
-            Param::optional("port_id", Kind::Byte, "`username` is given", "Of a port."),
-        ],
-        reply: "`enabled` and `data`.",
+        types: Types::prose(
+            &[
+                Param::optional("username", Kind::String, "`port_id` is given", "Of a user."),
+                Param::optional("port_id", Kind::Byte, "`username` is given", "Of a port."),
+            ],
+            "`enabled` and `data`.",
+            |f| TpgStatus::parse(f).map(drop),
+        ),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: r#"{"enabled": false, "data": {"acquired_ports": [], "rx_ports": [], "username": "-", "num_tpgids": 0, "num_tags": 0}}"#,
         },
-        check: |f| TpgStatus::parse(f).map(drop),
     },
 ];

@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param, Types};
 use crate::commands::ports::port_id;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, PortMethod, StatelessMethod};
@@ -222,18 +222,20 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Layer 2 mode: frames of the port go to this MAC address, unless a stream has its \
               own. Ends layer 3 mode. As in TRex, it takes no handler.",
-        params: &[
-            PORT_ID,
-            Param::required("dst_mac", Kind::String, "As `aa:bb:cc:dd:ee:ff`."),
-            BLOCK,
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::required("dst_mac", Kind::String, "As `aa:bb:cc:dd:ee:ff`."),
+                BLOCK,
+            ],
+            "`{}`.",
+            |f| SetL2::parse(f).map(drop),
+        ),
         errors: &["no such port", "the port transmits"],
         example: Example {
             params: r#"{"port_id": 0, "dst_mac": "02:00:00:00:00:02", "block": false}"#,
             result: "{}",
         },
-        check: |f| SetL2::parse(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::SetL3),
@@ -242,49 +244,53 @@ pub const COMMANDS: &[Command] = &[
         doc: "Layer 3 mode: the port has an IPv4 address, and its frames go to another, whose \
               MAC address the client finds by ARP. Until it is given, streams that take the \
               port's destination cannot start. As in TRex, it takes no handler.",
-        params: &[
-            PORT_ID,
-            Param::required("src_addr", Kind::String, "The port's own IPv4 address."),
-            Param::required("dst_addr", Kind::String, "The gateway's or peer's."),
-            Param::optional(
-                "resolved_mac",
-                Kind::String,
-                "not resolved",
-                "The MAC address of `dst_addr`.",
-            ),
-            BLOCK,
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::required("src_addr", Kind::String, "The port's own IPv4 address."),
+                Param::required("dst_addr", Kind::String, "The gateway's or peer's."),
+                Param::optional(
+                    "resolved_mac",
+                    Kind::String,
+                    "not resolved",
+                    "The MAC address of `dst_addr`.",
+                ),
+                BLOCK,
+            ],
+            "`{}`.",
+            |f| SetL3::parse(f).map(drop),
+        ),
         errors: &["no such port", "the port transmits"],
         example: Example {
             params: r#"{"port_id": 0, "src_addr": "192.0.2.1", "dst_addr": "192.0.2.2", "resolved_mac": "02:00:00:00:00:02", "block": false}"#,
             result: "{}",
         },
-        check: |f| SetL3::parse(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::ConfigureIpv6),
         name: "conf_ipv6",
         access: Access::Api,
         doc: "Switches IPv6 of the port on or off. As in TRex, it takes no handler.",
-        params: &[
-            PORT_ID,
-            Param::required("enabled", Kind::Boolean, "On or off."),
-            Param::optional(
-                "src_ipv6",
-                Kind::String,
-                "\"\"",
-                "The port's address; empty is the link-local one of its MAC address (RFC 4291).",
-            ),
-            BLOCK,
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::required("enabled", Kind::Boolean, "On or off."),
+                Param::optional(
+                    "src_ipv6",
+                    Kind::String,
+                    "\"\"",
+                    "The port's address; empty is the link-local one of its MAC address (RFC 4291).",
+                ),
+                BLOCK,
+            ],
+            "`{}`.",
+            |f| ConfigureIpv6::parse(f).map(drop),
+        ),
         errors: &["no such port", "the port transmits"],
         example: Example {
             params: r#"{"port_id": 0, "enabled": true, "src_ipv6": "2001:db8::1", "block": false}"#,
             result: "{}",
         },
-        check: |f| ConfigureIpv6::parse(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::SetVlan),
@@ -293,16 +299,19 @@ pub const COMMANDS: &[Command] = &[
         doc: "The VLAN tags that the client puts on its own packets (ARP, ping) on this port. \
               Streams have the tags of their packets. In stateful mode flows have it too, and there is \
               one at most. As in TRex, it takes no handler.",
-        params: &[
-            PORT_ID,
-            Param::required(
-                "vlan",
-                Kind::Array,
-                "None, one or two of 1 to 4095, the outer first.",
-            ),
-            BLOCK,
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::required(
+                    "vlan",
+                    Kind::Array,
+                    "None, one or two of 1 to 4095, the outer first.",
+                ),
+                BLOCK,
+            ],
+            "`{}`.",
+            |f| SetVlan::parse(f).map(drop),
+        ),
         errors: &[
             "no such port",
             "the port transmits",
@@ -312,7 +321,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "vlan": [100, 200], "block": false}"#,
             result: "{}",
         },
-        check: |f| SetVlan::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::PushPackets),
@@ -320,28 +328,30 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Sends packets out of the port, once, beside whatever runs there. As in TRex, it takes no \
               handler.",
-        params: &[
-            PORT_ID,
-            Param::required(
-                "pkts",
-                Kind::Array,
-                "1 to 20,000 of `{binary, use_port_dst_mac, use_port_src_mac}`; `binary` is base64 \
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::required(
+                    "pkts",
+                    Kind::Array,
+                    "1 to 20,000 of `{binary, use_port_dst_mac, use_port_src_mac}`; `binary` is base64 \
                  of 14 to 9238 bytes.",
-            ),
-            Param::optional(
-                "ipg_usec",
-                Kind::Uint32,
-                "0",
-                "Between two packets; all together take at most 1 s.",
-            ),
-            Param::optional("force", Kind::Boolean, "false", "Accepted."),
-        ],
-        reply: "`sent`: how many; `ts`: when the first leaves, in seconds of the server's clock.",
+                ),
+                Param::optional(
+                    "ipg_usec",
+                    Kind::Uint32,
+                    "0",
+                    "Between two packets; all together take at most 1 s.",
+                ),
+                Param::optional("force", Kind::Boolean, "false", "Accepted."),
+            ],
+            "`sent`: how many; `ts`: when the first leaves, in seconds of the server's clock.",
+            |f| PushPackets::parse(f).map(drop),
+        ),
         errors: &["no such port", "a packet is too short or too long"],
         example: Example {
             params: r#"{"port_id": 0, "pkts": [{"binary": "////////AgAAAAABCAYAAQgABgQAAQIAAAAAAQEBAQEAAAAAAAABAQEC", "use_port_dst_mac": false, "use_port_src_mac": false}], "ipg_usec": 1000}"#,
             result: r#"{"sent": 1, "ts": 29.216}"#,
         },
-        check: |f| PushPackets::parse(f).map(drop),
     },
 ];

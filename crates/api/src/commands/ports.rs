@@ -1,11 +1,20 @@
 //! Commands about ports: state, attributes and ownership.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
 use crate::fields::{FieldError, Fields};
 use crate::limits::{LEASE_S_MAX, LEASE_S_MIN, USER_BYTES_MAX, VXLAN_PORTS_MAX};
 use crate::method::{Method, PortMethod};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// Parameters of commands that name a port only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct PortParams {
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+}
 
 /// Reads the parameter `port_id`.
 pub fn port_id(fields: &Fields<'_>) -> Result<u8, FieldError> {
@@ -244,44 +253,48 @@ pub const COMMANDS: &[Command] = &[
         name: "get_port_status",
         access: Access::Api,
         doc: "Owner, state, attributes and receive features of a port.",
-        params: &[
-            PORT_ID,
-            Param::optional(
-                "profile_id",
-                Kind::String,
-                "no `state_profile` in the reply",
-                "The profile whose state is wanted too; `*` for all.",
-            ),
-            Param::optional(
-                "block",
-                Kind::Boolean,
-                "true",
-                "Accepted; nothing here takes long.",
-            ),
-        ],
-        reply: "`owner` (empty when free), `state` (`IDLE`, `STREAMS`, `TX`), `state_profile` (a \
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::optional(
+                    "profile_id",
+                    Kind::String,
+                    "no `state_profile` in the reply",
+                    "The profile whose state is wanted too; `*` for all.",
+                ),
+                Param::optional(
+                    "block",
+                    Kind::Boolean,
+                    "true",
+                    "Accepted; nothing here takes long.",
+                ),
+            ],
+            "`owner` (empty when free), `state` (`IDLE`, `STREAMS`, `TX`), `state_profile` (a \
                 string, or an object by profile for `*`), `service`, `service_filtered`, \
                 `profile_count`, `max_stream_id`, `attr`, `rx_info`.",
+            |f| PortStatusParams::parse(f).map(drop),
+        ),
         errors: &["no such port", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "*", "block": false}"#,
             result: r#"{"owner": "", "state": "IDLE", "state_profile": {"_": "IDLE"}, "service": false, "service_filtered": false, "profile_count": 1, "max_stream_id": 0, "attr": {"promiscuous": {"enabled": false}, "multicast": {"enabled": false}, "link": {"up": true}, "speed": 100.0, "rx_filter_mode": "all", "vxlan_fs": [], "fc": {"mode": -1}, "vlan": {"tags": []}, "layer_cfg": {"ether": {"src": "02:a1:05:00:00:00", "dst": "02:a1:05:00:00:01", "state": "configured"}, "ipv4": {"state": "none"}, "ipv6": {"enabled": false}}}, "rx_info": {"latency": {"is_active": false}, "queue": {"is_active": false}, "stack": {"is_active": false}, "grat_arp": {"is_active": false}, "capture_port": {"is_active": false}, "capwap_proxy": {"is_active": false}}}"#,
         },
-        check: |f| PortStatusParams::parse(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::Owner),
         name: "get_owner",
         access: Access::Api,
         doc: "Who owns a port.",
-        params: &[PORT_ID],
-        reply: "`owner`: the user, `<FREE>` when there is none.",
+        types: Types::prose(
+            &[PORT_ID],
+            "`owner`: the user, `<FREE>` when there is none.",
+            |f| port_id(f).map(drop),
+        ),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: r#"{"owner": "<FREE>"}"#,
         },
-        check: |f| port_id(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::SetPortAttribute),
@@ -298,16 +311,19 @@ pub const COMMANDS: &[Command] = &[
               this port may use them, and what arrives at it within them is counted; an empty \
               list forgets them. Sends event 8 for each port that has changed. An error changes \
               nothing.",
-        params: &[
-            PORT_ID,
-            Param::required(
-                "attr",
-                Kind::Object,
-                "`promiscuous: {enabled}`, `multicast: {enabled}`, `link_status: {up}`, \
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::required(
+                    "attr",
+                    Kind::Object,
+                    "`promiscuous: {enabled}`, `multicast: {enabled}`, `link_status: {up}`, \
                  `vxlan_fs: [UDP port]`.",
-            ),
-        ],
-        reply: "`{}`.",
+                ),
+            ],
+            "`{}`.",
+            |f| SetPortAttribute::parse(f).map(drop),
+        ),
         errors: &[
             "no such port",
             "unknown attribute",
@@ -318,7 +334,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "attr": {"promiscuous": {"enabled": true}}}"#,
             result: "{}",
         },
-        check: |f| SetPortAttribute::parse(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::Acquire),
@@ -326,14 +341,17 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Takes a port, so that nobody else changes it. The same user and session get their \
               handler again; with `force`, a new one. Creates the session's event queue.",
-        params: &[
-            PORT_ID,
-            Param::required("user", Kind::String, "Who takes it."),
-            Param::required("session_id", Kind::Uint32, "The user's session, above 0."),
-            Param::required("force", Kind::Boolean, "Even when it belongs to somebody."),
-            LEASE_S,
-        ],
-        reply: "The handler, a string: commands that change the port must carry it.",
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::required("user", Kind::String, "Who takes it."),
+                Param::required("session_id", Kind::Uint32, "The user's session, above 0."),
+                Param::required("force", Kind::Boolean, "Even when it belongs to somebody."),
+                LEASE_S,
+            ],
+            "The handler, a string: commands that change the port must carry it.",
+            |f| Acquire::parse(f).map(drop),
+        ),
         errors: &[
             "no such port",
             "the port belongs to another user, or to another session of the same, and `force` \
@@ -345,20 +363,17 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "user": "ann", "session_id": 3415546078, "force": false}"#,
             result: r#""9gEFztcg""#,
         },
-        check: |f| Acquire::parse(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::Release),
         name: "release",
         access: Access::Owner,
         doc: "Gives a port back. Its traffic goes on, and its streams stay.",
-        params: &[PORT_ID],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID], "`{}`.", |f| port_id(f).map(drop)),
         errors: &["no such port", "the port is not yours"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: "{}",
         },
-        check: |f| port_id(f).map(drop),
     },
 ];

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param, Types};
 use crate::commands::ports::port_id;
 use crate::commands::traffic::duration;
 use crate::fields::{FieldError, Fields};
@@ -116,50 +116,53 @@ pub const COMMANDS: &[Command] = &[Command {
           later stands opposite to whom it sends to, where that is known, and on this side where \
           it is not. MAC addresses are looked at, or IP addresses when by MAC addresses all \
           packets go one way. Stopping this port stops both.",
-    params: &[
-        PORT_ID,
-        Param::required(
-            "pcap_filename",
-            Kind::String,
-            "The file on the server's machine: an absolute path, or one relative to the folder \
+    types: Types::prose(
+        &[
+            PORT_ID,
+            Param::required(
+                "pcap_filename",
+                Kind::String,
+                "The file on the server's machine: an absolute path, or one relative to the folder \
              that the server was started in.",
-        ),
-        Param::required(
-            "ipg_usec",
-            Kind::Double,
-            "Microseconds between two packets; -1 takes the recorded gaps, and the first packet \
+            ),
+            Param::required(
+                "ipg_usec",
+                Kind::Double,
+                "Microseconds between two packets; -1 takes the recorded gaps, and the first packet \
              of the next round follows the last at once.",
-        ),
-        Param::optional(
-            "min_ipg_usec",
-            Kind::Double,
-            "0",
-            "Gaps that are shorter after `speedup` become so long.",
-        ),
-        Param::required("speedup", Kind::Double, "Above 0; gaps are divided by it."),
-        Param::required(
-            "count",
-            Kind::Uint32,
-            "How often the whole file is sent, 0 is without end; plus 2³¹ to keep the source MACs \
+            ),
+            Param::optional(
+                "min_ipg_usec",
+                Kind::Double,
+                "0",
+                "Gaps that are shorter after `speedup` become so long.",
+            ),
+            Param::required("speedup", Kind::Double, "Above 0; gaps are divided by it."),
+            Param::required(
+                "count",
+                Kind::Uint32,
+                "How often the whole file is sent, 0 is without end; plus 2³¹ to keep the source MACs \
              of the capture and 2³⁰ to keep its destination MACs, which are the port's otherwise.",
-        ),
-        Param::required("duration", Kind::Double, "Seconds; -1 for no end."),
-        Param::optional(
-            "is_dual",
-            Kind::Boolean,
-            "false",
-            "Use the port's peer for the other direction.",
-        ),
-        Param::optional(
-            "slave_handler",
-            Kind::String,
-            "\"\"",
-            "With `is_dual`: what `acquire` answered for the peer.",
-        ),
-    ],
-    reply: "`{}`, before the first packet leaves; with `early_packets`, how many packets of the file were \
+            ),
+            Param::required("duration", Kind::Double, "Seconds; -1 for no end."),
+            Param::optional(
+                "is_dual",
+                Kind::Boolean,
+                "false",
+                "Use the port's peer for the other direction.",
+            ),
+            Param::optional(
+                "slave_handler",
+                Kind::String,
+                "\"\"",
+                "With `is_dual`: what `acquire` answered for the peer.",
+            ),
+        ],
+        "`{}`, before the first packet leaves; with `early_packets`, how many packets of the file were \
             recorded before one in front of them, where there are some: they leave with it. Events 0 and 4 (or 1, when stopped) of the port \
             follow, and with `is_dual` those of its peer.",
+        |f| PushRemote::parse(f).map(drop),
+    ),
     errors: &[
         "no such port",
         "the port is not yours, or with `is_dual` its peer is not or is not there",
@@ -174,7 +177,6 @@ pub const COMMANDS: &[Command] = &[Command {
         params: r#"{"port_id": 0, "pcap_filename": "captures/http.pcap", "ipg_usec": 100.0, "speedup": 1.0, "count": 2, "duration": -1, "is_dual": false, "slave_handler": "", "min_ipg_usec": 0}"#,
         result: "{}",
     },
-    check: |f| PushRemote::parse(f).map(drop),
 }];
 
 #[cfg(test)]

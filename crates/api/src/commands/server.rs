@@ -1,89 +1,103 @@
 //! Commands about the server itself: version, handshake, facts, shutdown.
 
-use crate::command::{Access, Command, Example, Kind, Param};
-use crate::fields::{FieldError, Fields};
+use std::collections::BTreeMap;
+
+use crate::command::{Access, Command, Empty, Example, Types};
 use crate::method::{Method, ServerMethod};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Parameters of `api_sync_v2`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct ApiSyncV2 {
-    /// The mode that the client speaks: `STL`.
+    /// The mode that the client is for: `STL` or `ASTF`.
     pub name: String,
-    /// The version's first number.
+    /// The client's version, first number: 5 (`ASTF`: 2).
     pub major: i64,
-    /// The version's second number.
+    /// The client's version, second number: at most 1 (`ASTF`: 3).
     pub minor: i64,
 }
 
-impl ApiSyncV2 {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<ApiSyncV2, FieldError> {
-        Ok(ApiSyncV2 {
-            name: fields.string("name")?.to_owned(),
-            major: fields.int("major")?,
-            minor: fields.int("minor")?,
-        })
-    }
+/// Reply of `api_sync_v2`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ApiHandle {
+    /// What later requests carry.
+    pub api_h: String,
 }
 
 /// Parameters of the older handshake, `api_sync`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct ApiSync {
-    /// Always `core`.
-    pub kind: String,
+    /// Exactly one version.
+    pub api_vers: [ClientVersion; 1],
+}
+
+/// The version of a client of the older handshake.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct ClientVersion {
+    /// What of.
+    #[serde(rename = "type")]
+    pub kind: ApiKind,
     /// The version's first number.
     pub major: i64,
     /// The version's second number.
     pub minor: i64,
 }
 
-impl ApiSync {
-    /// Reads the parameters: a list of exactly one element.
-    pub fn parse(fields: &Fields<'_>) -> Result<ApiSync, FieldError> {
-        let [element] = fields.array("api_vers")? else {
-            return Err(fields.bad("api_vers", "must be a list of exactly one element"));
-        };
-        let element = Fields::of(element, "api_vers[0]")?;
-        Ok(ApiSync {
-            kind: element.one_of("type", &["core"])?.to_owned(),
-            major: element.int("major")?,
-            minor: element.int("minor")?,
-        })
-    }
+/// What the older handshake is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ApiKind {
+    /// The RPC.
+    Core,
+}
+
+/// Reply of `api_sync`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ApiSynced {
+    /// Exactly one.
+    pub api_vers: [SyncedApi; 1],
+}
+
+/// What the older handshake answers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SyncedApi {
+    /// As it was asked for.
+    #[serde(rename = "type")]
+    pub kind: ApiKind,
+    /// What later requests carry.
+    pub api_h: String,
 }
 
 /// Parameters of `set_global_cfg`: what is left out stays as it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct SetGlobalConfig {
-    /// How much a late scheduler may be behind before it stretches time, in seconds.
+    /// Seconds, 0 or more.
+    #[serde(default, deserialize_with = "seconds")]
+    #[schemars(extend("x-default" = "unchanged"))]
     pub sched_max_stretch: Option<f64>,
-    /// Programs are worked off when streams are compiled.
+    /// Remembered.
+    #[schemars(extend("x-default" = "unchanged"))]
     pub process_at_cp: Option<bool>,
-    /// Packets are kept ready.
+    /// Remembered.
+    #[schemars(extend("x-default" = "unchanged"))]
     pub do_mbuf_cache: Option<bool>,
 }
 
-impl SetGlobalConfig {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<SetGlobalConfig, FieldError> {
-        let sched_max_stretch = fields.optional("sched_max_stretch", Fields::double)?;
-        if let Some(wrong) = sched_max_stretch.filter(|s| !(s.is_finite() && *s >= 0.0)) {
-            let problem = format!("is {wrong}; give 0 or more seconds");
-            return Err(fields.bad("sched_max_stretch", problem));
-        }
-        Ok(SetGlobalConfig {
-            sched_max_stretch,
-            process_at_cp: fields.optional("process_at_cp", Fields::boolean)?,
-            do_mbuf_cache: fields.optional("do_mbuf_cache", Fields::boolean)?,
-        })
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    if seconds.is_finite() && seconds >= 0.0 {
+        return Ok(Some(seconds));
     }
+    let problem = format_args!("is {seconds}; give 0 or more seconds");
+    Err(D::Error::custom(problem))
 }
 
-/// The reply to `get_global_cfg`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+/// Reply of `get_global_cfg`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GlobalConfig {
-    /// As it was set.
+    /// As it was set, in seconds.
     pub sched_max_stretch: f64,
     /// As it was set.
     pub process_at_cp: bool,
@@ -101,7 +115,7 @@ impl GlobalConfig {
 }
 
 /// Parameters of `shutdown`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Shutdown {
     /// Who asks.
     pub user: String,
@@ -109,25 +123,15 @@ pub struct Shutdown {
     pub force: bool,
 }
 
-impl Shutdown {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<Shutdown, FieldError> {
-        Ok(Shutdown {
-            user: fields.string("user")?.to_owned(),
-            force: fields.boolean("force")?,
-        })
-    }
-}
-
 /// Reply of `ping`.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Pong {
     /// The server's monotonic clock, in seconds.
     pub ts: f64,
 }
 
 /// Reply of `get_version`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Version {
     /// The server's version.
     pub version: String,
@@ -145,7 +149,7 @@ pub struct Version {
 }
 
 /// Reply of `get_system_info`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SystemInfo {
     /// The machine's name.
     pub hostname: String,
@@ -168,7 +172,7 @@ pub struct SystemInfo {
 }
 
 /// One port in [`SystemInfo`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PortInfo {
     /// Its number.
     pub index: usize,
@@ -207,7 +211,7 @@ pub struct PortInfo {
 }
 
 /// What the receive side of a port can do.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RxInfo {
     /// Of `flow_stats`, `latency`, `rx_bytes`, `tpg`.
     pub caps: Vec<String>,
@@ -215,21 +219,32 @@ pub struct RxInfo {
     pub counters: u32,
 }
 
+/// The names of commands.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct CommandNames(pub Vec<&'static str>);
+
 /// Reply of `get_utilization`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Utilization {
     /// One element a data thread.
     pub cpu: Vec<CoreUtilization>,
-    /// By NUMA node and frame size: frames that the transmit queues have room for, now and in all.
-    pub mbuf_stats: serde_json::Value,
+    /// For the NUMA nodes of ports' devices (`cpu-socket-0`; ports without one are with the first),
+    /// and for each of eight frame sizes (`64b` to `9kb`), free and total: how many frames of that
+    /// size, or of the longest that a port sends if that is less, its transmit queues have room for,
+    /// now and when nothing waits in them. Memory ports have a ring where short frames take less room,
+    /// interfaces places of one size, and DPDK's devices the pools of their transmit queues. In place
+    /// of TRex's pools, which have a size each.
+    pub mbuf_stats: BTreeMap<String, BTreeMap<&'static str, [u64; 2]>>,
 }
 
 /// How busy one data thread was.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CoreUtilization {
     /// Percent, newest first, at most 20, about one a half second.
     pub history: Vec<u32>,
-    /// The first two ports that it transmits on now; −1 for none.
+    /// The first two ports that it transmits on now; −1 for none. A single one has its place in the
+    /// thread's pair of ports.
     pub ports: [i32; 2],
 }
 
@@ -241,29 +256,24 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Open,
         doc: "Asks whether the server is there, and what its clock says. A synchronized start \
               counts from this clock.",
-        params: &[],
-        reply: "`ts`: the server's monotonic clock in seconds.",
+        types: Types::of::<Empty, Pong>(),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"ts": 29.24433506558739}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Server(ServerMethod::Version),
         name: "get_version",
         access: Access::Open,
         doc: "The server's version and mode.",
-        params: &[],
-        reply: "`version`, `build_date`, `build_time`, `built_by`, `mode` (`STL` or `ASTF`: that of the \
-                handshake, and before it the one that ports begin in), `modes` that ports can be in.",
+        types: Types::of::<Empty, Version>(),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"version": "v0.1.0", "build_date": "unknown", "build_time": "unknown", "built_by": "unknown", "mode": "STL", "modes": ["STL", "ASTF"]}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Server(ServerMethod::ApiSyncV2),
@@ -271,24 +281,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Open,
         doc: "The handshake: client and server agree on a mode and a version. Every later request \
               carries the answer's `api_h`: it says which mode's commands are meant.",
-        params: &[
-            Param::required(
-                "name",
-                Kind::String,
-                "The mode that the client is for: `STL` or `ASTF`.",
-            ),
-            Param::required(
-                "major",
-                Kind::Int,
-                "The client's version, first number: 5 (`ASTF`: 2).",
-            ),
-            Param::required(
-                "minor",
-                Kind::Int,
-                "The client's version, second number: at most 1 (`ASTF`: 3).",
-            ),
-        ],
-        reply: "`api_h`: the string that later requests carry.",
+        types: Types::of::<ApiSyncV2, ApiHandle>(),
         errors: &[
             "the server is in the other mode only",
             "the version is older or newer",
@@ -297,39 +290,30 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"name": "STL", "major": 5, "minor": 1}"#,
             result: r#"{"api_h": "63AWM2wh"}"#,
         },
-        check: |f| ApiSyncV2::parse(f).map(drop),
     },
     Command {
         method: Method::Server(ServerMethod::ApiSync),
         name: "api_sync",
         access: Access::Open,
         doc: "The older form of the handshake, which some graphical clients use.",
-        params: &[Param::required(
-            "api_vers",
-            Kind::Array,
-            "Exactly one object with `type` (`core`), `major` and `minor`.",
-        )],
-        reply: "`api_vers`: one object with `type` and `api_h`.",
+        types: Types::of::<ApiSync, ApiSynced>(),
         errors: &["the version is older or newer"],
         example: Example {
             params: r#"{"api_vers": [{"type": "core", "major": 5, "minor": 1}]}"#,
             result: r#"{"api_vers": [{"type": "core", "api_h": "63AWM2wh"}]}"#,
         },
-        check: |f| ApiSync::parse(f).map(drop),
     },
     Command {
         method: Method::Server(ServerMethod::SupportedCommands),
         name: "get_supported_cmds",
         access: Access::Api,
         doc: "The names of all commands that this server knows.",
-        params: &[],
-        reply: "A list of names.",
+        types: Types::of::<Empty, CommandNames>(),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"["ping", "get_version"]"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Server(ServerMethod::SystemInfo),
@@ -337,40 +321,24 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Facts about the machine, the data threads and the ports. They do not change while \
               the server runs.",
-        params: &[],
-        reply: "`hostname`, `uptime` (when the server started), `dp_core_count`, \
-                `dp_core_count_per_port`, `core_type`, `is_multiqueue_mode`, \
-                `advanced_per_stream_stats`, `port_count`, and `ports`: for each `index`, \
-                `driver`, `description`, `pci_addr`, `numa`, `hw_mac`, `stack`, `rx`, `cores`, \
-                `supp_speeds`, `is_*_supported`, `is_virtual`.",
+        types: Types::of::<Empty, SystemInfo>(),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"hostname": "lab", "uptime": "Nov 21 2026 @ 00:02:12", "dp_core_count": 1, "dp_core_count_per_port": 1, "core_type": "unknown", "is_multiqueue_mode": false, "advanced_per_stream_stats": false, "port_count": 1, "ports": [{"index": 0, "driver": "memory", "description": "in-memory port, no peer", "pci_addr": "N/A", "numa": -1, "hw_mac": "02:a1:05:00:00:00", "stack": "legacy", "rx": {"caps": [], "counters": 0}, "cores": [0], "supp_speeds": [], "is_fc_supported": false, "is_led_supported": false, "is_link_supported": false, "is_prom_supported": true, "is_vxlan_supported": false, "is_ieee1588_supported": false, "is_virtual": true}]}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Server(ServerMethod::Utilization),
         name: "get_utilization",
         access: Access::Api,
         doc: "How busy the data threads were, and how much room transmit queues have.",
-        params: &[],
-        reply: "`cpu`: for each data thread `history` (percent, newest first, at most 20, about \
-                one a half second) and `ports` (the two first ports it transmits on, −1 for \
-                none; a single one has its place in the thread's pair of ports). `mbuf_stats`: \
-                for the NUMA nodes of ports' devices (ports without one are with the first), and \
-                for each of eight frame sizes, `[free, total]`: how many frames of that size, or \
-                of the longest that a port sends if that is less, its transmit queues have room \
-                for, now and when nothing waits in them. Memory ports have a ring where short \
-                frames take less room, interfaces places of one size, and DPDK's devices the \
-                pools of their transmit queues. In place of TRex's pools, which have a size each.",
+        types: Types::of::<Empty, Utilization>(),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"cpu": [{"history": [5, 2, 0], "ports": [0, -1]}], "mbuf_stats": {"cpu-socket-0": {"64b": [131070, 131072], "128b": [43690, 43690], "256b": [26214, 26214], "512b": [14563, 14563], "1024b": [7710, 7710], "2048b": [3971, 3971], "4096b": [2016, 2016], "9kb": [903, 903]}}}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Server(ServerMethod::SetGlobalConfig),
@@ -380,53 +348,35 @@ pub const COMMANDS: &[Command] = &[
               this server never stretches time (what cannot leave in time is counted as missed), \
               and it needs no switch to keep packets ready. Fields that it does not know are \
               ignored.",
-        params: &[
-            Param::optional(
-                "sched_max_stretch",
-                Kind::Double,
-                "unchanged",
-                "Seconds, 0 or more.",
-            ),
-            Param::optional("process_at_cp", Kind::Boolean, "unchanged", "Remembered."),
-            Param::optional("do_mbuf_cache", Kind::Boolean, "unchanged", "Remembered."),
-        ],
-        reply: "`null`.",
+        types: Types::of::<SetGlobalConfig, ()>(),
         errors: &[],
         example: Example {
             params: r#"{"sched_max_stretch": 0.5}"#,
             result: "null",
         },
-        check: |f| SetGlobalConfig::parse(f).map(drop),
     },
     Command {
         method: Method::Server(ServerMethod::GlobalConfig),
         name: "get_global_cfg",
         access: Access::Api,
         doc: "What `set_global_cfg` set, of which nothing has an effect.",
-        params: &[],
-        reply: "`sched_max_stretch` in seconds, `process_at_cp`, `do_mbuf_cache`.",
+        types: Types::of::<Empty, GlobalConfig>(),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"sched_max_stretch": 0.0, "process_at_cp": false, "do_mbuf_cache": false}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Server(ServerMethod::Shutdown),
         name: "shutdown",
         access: Access::Api,
-        doc: "Ends the server. Traffic stops.",
-        params: &[
-            Param::required("user", Kind::String, "Who asks."),
-            Param::required("force", Kind::Boolean, "Even when ports belong to others."),
-        ],
-        reply: "`{}`, then the server ends.",
+        doc: "Ends the server, after the reply. Traffic stops.",
+        types: Types::of::<Shutdown, Empty>(),
         errors: &["a port belongs to another user and `force` is false"],
         example: Example {
             params: r#"{"user": "ann", "force": false}"#,
             result: "{}",
         },
-        check: |f| Shutdown::parse(f).map(drop),
     },
 ];

@@ -1,6 +1,6 @@
 //! Commands that read counters and rates.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, Param, Types};
 use crate::commands::ports::port_id;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, PortMethod, ServerMethod};
@@ -205,31 +205,34 @@ pub const COMMANDS: &[Command] = &[
               difference between the newest half-second reading and the one two before it. \
               Counters count from the server's start; a client that clears them keeps the \
               difference itself.",
-        params: &[],
-        reply: "The `m_*` fields. `m_total_missed_packets` is Allosaur's own: frames that were \
+        types: Types::prose(
+            &[],
+            "The `m_*` fields. `m_total_missed_packets` is Allosaur's own: frames that were \
                 due and were not sent in time. Fields of stateful mode are 0.",
+            |_| Ok(()),
+        ),
         errors: &[],
         example: crate::command::Example {
             params: "{}",
             result: r#"{"m_cpu_util": 0.56, "m_tx_bps": 1194796.1, "m_tx_pps": 2333.6, "m_total_tx_pkts": 245248, "m_total_missed_packets": 0}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Ports(PortMethod::PortStats),
         name: "get_port_stats",
         access: Access::Api,
         doc: "Counters and rates of a port. Rates as in `get_global_stats`.",
-        params: &[
-            PORT_ID,
-            Param::optional(
-                "by_size",
-                Kind::Boolean,
-                "false",
-                "Allosaur's own: count frames by size too.",
-            ),
-        ],
-        reply: "`opackets`, `obytes`, `ipackets`, `ibytes`, `ierrors`, `oerrors` (could not leave the \
+        types: Types::prose(
+            &[
+                PORT_ID,
+                Param::optional(
+                    "by_size",
+                    Kind::Boolean,
+                    "false",
+                    "Allosaur's own: count frames by size too.",
+                ),
+            ],
+            "`opackets`, `obytes`, `ipackets`, `ibytes`, `ierrors`, `oerrors` (could not leave the \
                 port: refused by the kernel, or still waiting when traffic had ended), \
                 `m_total_tx_bps`, `m_total_tx_pps`, `m_total_rx_bps`, `m_total_rx_pps`, \
                 `m_cpu_util`; Allosaur's own: `missed_packets` (due and not sent in time), \
@@ -237,12 +240,13 @@ pub const COMMANDS: &[Command] = &[
                 to, or else because nobody took them in time; only then they are `ierrors` too), and \
                 with `by_size` also `tx_by_size` and `rx_by_size`, in bytes with the frame check \
                 sequence.",
+            |f| PortStatsParams::parse(f).map(drop),
+        ),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0, "by_size": true}"#,
             result: r#"{"opackets": 1000, "obytes": 64000, "ipackets": 0, "ibytes": 0, "ierrors": 0, "oerrors": 0, "m_total_tx_bps": 512000.0, "m_total_tx_pps": 1000.0, "m_total_rx_bps": 0.0, "m_total_rx_pps": 0.0, "m_cpu_util": 1.2, "missed_packets": 0, "queue_full": 0, "rx_lost_packets": 0, "tx_by_size": {"64": 1000, "65-127": 0, "128-255": 0, "256-511": 0, "512-1023": 0, "1024-1518": 0, "1519-": 0}, "rx_by_size": {"64": 0, "65-127": 0, "128-255": 0, "256-511": 0, "512-1023": 0, "1024-1518": 0, "1519-": 0}}"#,
         },
-        check: |f| PortStatsParams::parse(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::PortXstatsNames),
@@ -250,29 +254,33 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The names of the extended counters: ours, then those that interfaces (`kernel_*`) and \
               DPDK's drivers have themselves.",
-        params: &[PORT_ID],
-        reply: "`xstats_names`: a list of names, the same for all ports.",
+        types: Types::prose(
+            &[PORT_ID],
+            "`xstats_names`: a list of names, the same for all ports.",
+            |f| port_id(f).map(drop),
+        ),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: r#"{"xstats_names": ["rx_good_packets", "tx_good_packets"]}"#,
         },
-        check: |f| port_id(f).map(drop),
     },
     Command {
         method: Method::Ports(PortMethod::PortXstatsValues),
         name: "get_port_xstats_values",
         access: Access::Api,
         doc: "The values of a port's extended counters.",
-        params: &[PORT_ID],
-        reply: "`xstats_values`: the values in the order of the names; 0 for those that this port \
+        types: Types::prose(
+            &[PORT_ID],
+            "`xstats_values`: the values in the order of the names; 0 for those that this port \
                 does not have. Bytes are without the frame check sequence here. Where a driver of \
                 DPDK's has a counter of the same name as ours, it is the driver's.",
+            |f| port_id(f).map(drop),
+        ),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: r#"{"xstats_values": [0, 1000]}"#,
         },
-        check: |f| port_id(f).map(drop),
     },
 ];

@@ -1,11 +1,12 @@
 //! The command that tells what a server does: who owns what, and what runs since when.
 
-use crate::command::{Access, Command, Example};
+use crate::command::{Access, Command, Empty, Example, Types};
 use crate::method::{Method, ServerMethod};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Reply of `get_status`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Status {
     /// The mode that the request is for: `STL` or `ASTF`.
     pub mode: &'static str,
@@ -15,12 +16,12 @@ pub struct Status {
     pub uptime_s: f64,
     /// The ports, in order.
     pub ports: Vec<PortUse>,
-    /// Stateful profiles; none in stateless mode.
+    /// Profiles of flows; none in stateless mode.
     pub profiles: Vec<ProfileUse>,
 }
 
 /// Who owns a port, and what it does.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PortUse {
     /// Its number.
     pub port_id: u8,
@@ -35,7 +36,7 @@ pub struct PortUse {
 }
 
 /// Who owns a port.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PortOwner {
     /// The user.
     pub user: String,
@@ -46,20 +47,30 @@ pub struct PortOwner {
 }
 
 /// What a profile does.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileUse {
     /// Its name.
     pub profile_id: String,
-    /// As `get_port_status` calls it; of a stateful one as `sync` does, a number.
-    pub state: serde_json::Value,
+    /// What it does.
+    pub state: ProfileState,
     /// Its streams; `null` of a stateful one.
     pub streams: Option<usize>,
     /// What runs of it, if something does.
     pub run: Option<RunUse>,
 }
 
+/// What a profile does, in the words of its mode.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ProfileState {
+    /// Of streams, as `get_port_status` calls it.
+    Stateless(&'static str),
+    /// Of flows, as `sync` does.
+    Stateful(u8),
+}
+
 /// What runs.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct RunUse {
     /// Since how many seconds; negative before a start that lies ahead.
     pub running_s: f64,
@@ -75,15 +86,10 @@ pub const COMMANDS: &[Command] = &[Command {
     name: "get_status",
     access: Access::Api,
     doc: "Tells who owns which port, and what runs since when. TRex's servers do not have it.",
-    params: &[],
-    reply: "`mode`; `modes` that ports can be in; `uptime_s` of the server; `ports`: `port_id`, `mode`, `owner` (`null` or `user`, \
-            `session_id`, `lease_s`), `state`, and `profiles` that have streams; `profiles` of stateful \
-            mode. A profile has `profile_id`, `state`, `streams` and `run`: `null`, or `running_s`, \
-            `duration_s` (`null`: until it is stopped) and `multiplier`.",
+    types: Types::of::<Empty, Status>(),
     errors: &[],
     example: Example {
         params: "{}",
         result: r#"{"mode": "STL", "uptime_s": 61.5, "ports": [{"port_id": 0, "owner": {"user": "ann", "session_id": 1734, "lease_s": 10.0}, "state": "TX", "profiles": [{"profile_id": "_", "state": "TX", "streams": 3, "run": {"running_s": 4.2, "duration_s": 10.0, "multiplier": 2.0}}]}], "profiles": []}"#,
     },
-    check: |_| Ok(()),
 }];

@@ -2,7 +2,7 @@
 
 pub mod stream;
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
 use crate::commands::ports::{port_id, profile_id};
 use crate::commands::traffic::ProfileParams;
 use crate::fields::{FieldError, Fields};
@@ -75,45 +75,47 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The profiles on a port. The profile `_` is always there; others appear with their \
               first stream.",
-        params: &[PORT_ID],
-        reply: "A list of names.",
+        types: Types::prose(&[PORT_ID], "A list of names.", |f| port_id(f).map(drop)),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
             result: r#"["_"]"#,
         },
-        check: |f| port_id(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::StreamList),
         name: "get_stream_list",
         access: Access::Api,
         doc: "The numbers of a profile's streams.",
-        params: &[PORT_ID, ALL_PROFILES],
-        reply: "A list of numbers; for `*` an object by profile.",
+        types: Types::prose(
+            &[PORT_ID, ALL_PROFILES],
+            "A list of numbers; for `*` an object by profile.",
+            |f| ProfileParams::parse(f).map(drop),
+        ),
         errors: &["no such port", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_"}"#,
             result: "[1, 2]",
         },
-        check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::AllStreams),
         name: "get_all_streams",
         access: Access::Api,
         doc: "All streams of a profile, as they were given to `add_stream`.",
-        params: &[PORT_ID, ALL_PROFILES, GET_PKT],
-        reply: "`streams`: an object by stream number; for `*`, `profiles`: an object by \
+        types: Types::prose(
+            &[PORT_ID, ALL_PROFILES, GET_PKT],
+            "`streams`: an object by stream number; for `*`, `profiles`: an object by \
                 profile, without those that have no streams.",
+            |f| {
+                fields_get_pkt(f)?;
+                ProfileParams::parse(f).map(drop)
+            },
+        ),
         errors: &["no such port", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "*"}"#,
             result: r#"{"profiles": {}}"#,
-        },
-        check: |f| {
-            fields_get_pkt(f)?;
-            ProfileParams::parse(f).map(drop)
         },
     },
     Command {
@@ -121,14 +123,16 @@ pub const COMMANDS: &[Command] = &[
         name: "get_stream",
         access: Access::Api,
         doc: "One stream, as it was given to `add_stream`.",
-        params: &[PORT_ID, PROFILE_ID, STREAM_ID, GET_PKT],
-        reply: "`stream`: the stream.",
+        types: Types::prose(
+            &[PORT_ID, PROFILE_ID, STREAM_ID, GET_PKT],
+            "`stream`: the stream.",
+            |f| StreamParams::parse(f).map(drop),
+        ),
         errors: &["no such port", "no such profile", "no such stream"],
         example: Example {
             params: r#"{"port_id": 0, "stream_id": 1, "get_pkt": true}"#,
             result: r#"{"stream": {"enabled": true}}"#,
         },
-        check: |f| StreamParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::AddStream),
@@ -136,13 +140,16 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Adds a stream to a profile, which must not be transmitting. Each field is checked \
               here; what depends on other streams, at `start_traffic`.",
-        params: &[
-            PORT_ID,
-            PROFILE_ID,
-            STREAM_ID,
-            Param::required("stream", Kind::Object, "The stream, see below."),
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                PORT_ID,
+                PROFILE_ID,
+                STREAM_ID,
+                Param::required("stream", Kind::Object, "The stream, see below."),
+            ],
+            "`{}`.",
+            |f| AddStream::parse(f).map(drop),
+        ),
         errors: &[
             "the port is not yours",
             "the profile is transmitting",
@@ -155,15 +162,15 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "stream_id": 1, "stream": {"enabled": true, "self_start": true, "flags": 0, "action_count": 0, "isg": 0.0, "next_stream_id": -1, "mode": {"type": "continuous", "rate": {"type": "pps", "value": 100}}, "packet": {"binary": "AAAAAQAAAAAAAgAACABFAAAuAAEAAEAROr0QAAABMAAAAQQBAAwAGn9veHh4eHh4eHh4eHh4eHh4eHh4", "meta": ""}, "vm": {"instructions": []}, "flow_stats": {"enabled": false}}}"#,
             result: "{}",
         },
-        check: |f| AddStream::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::RemoveStream),
         name: "remove_stream",
         access: Access::Owner,
         doc: "Removes a stream from a profile, which must not be transmitting.",
-        params: &[PORT_ID, PROFILE_ID, STREAM_ID],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, PROFILE_ID, STREAM_ID], "`{}`.", |f| {
+            StreamParams::parse(f).map(drop)
+        }),
         errors: &[
             "the port is not yours",
             "the profile is transmitting",
@@ -173,7 +180,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_", "stream_id": 1}"#,
             result: "{}",
         },
-        check: |f| StreamParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::RemoveAllStreams),
@@ -181,8 +187,9 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Removes all streams of a profile, or of all profiles with `*`. None of them may be \
               transmitting.",
-        params: &[PORT_ID, ALL_PROFILES],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, ALL_PROFILES], "`{}`.", |f| {
+            ProfileParams::parse(f).map(drop)
+        }),
         errors: &[
             "the port is not yours",
             "a profile is transmitting",
@@ -192,7 +199,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_"}"#,
             result: "{}",
         },
-        check: |f| ProfileParams::parse(f).map(drop),
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Commands that start and stop traffic.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param};
+use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
 use crate::commands::ports::{port_id, profile_id};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatelessMethod};
@@ -187,40 +187,43 @@ pub const COMMANDS: &[Command] = &[
         doc: "Starts a profile. Events 10 (profile started) and, for the first profile of the \
               port, 0 (port started) are published before the reply; 14 and 4 when all is sent \
               or the duration is over.",
-        params: &[
-            PORT_ID,
-            PROFILE_ID,
-            Param::required(
-                "mul",
-                Kind::Object,
-                "How fast. `type`: `raw` (a factor of the streams' rates), `pps`, `bps` (layer \
+        types: Types::prose(
+            &[
+                PORT_ID,
+                PROFILE_ID,
+                Param::required(
+                    "mul",
+                    Kind::Object,
+                    "How fast. `type`: `raw` (a factor of the streams' rates), `pps`, `bps` (layer \
                  2), `bpsl1` (layer 1) or `percentage` (of the line rate, at layer 1), all of \
                  the profile's highest rate; `op`: `abs`; `value`: above 0.",
-            ),
-            Param::required(
-                "duration",
-                Kind::Double,
-                "Seconds, at most 10⁹, or -1 for no end.",
-            ),
-            Param::required(
-                "force",
-                Kind::Boolean,
-                "Even faster than the line, and before the gateway's MAC address is known.",
-            ),
-            Param::optional(
-                "core_mask",
-                Kind::Uint64,
-                "all",
-                "Bit n: the n-th data thread of the port takes part.",
-            ),
-            Param::optional(
-                "start_at_ts",
-                Kind::Double,
-                "0: now",
-                "When, in seconds on the clock of `ping`.",
-            ),
-        ],
-        reply: "`multiplier`: the factor; `ts`: when it starts, on the clock of `ping`.",
+                ),
+                Param::required(
+                    "duration",
+                    Kind::Double,
+                    "Seconds, at most 10⁹, or -1 for no end.",
+                ),
+                Param::required(
+                    "force",
+                    Kind::Boolean,
+                    "Even faster than the line, and before the gateway's MAC address is known.",
+                ),
+                Param::optional(
+                    "core_mask",
+                    Kind::Uint64,
+                    "all",
+                    "Bit n: the n-th data thread of the port takes part.",
+                ),
+                Param::optional(
+                    "start_at_ts",
+                    Kind::Double,
+                    "0: now",
+                    "When, in seconds on the clock of `ping`.",
+                ),
+            ],
+            "`multiplier`: the factor; `ts`: when it starts, on the clock of `ping`.",
+            |f| StartTraffic::parse(f).map(drop),
+        ),
         errors: &[
             "the port is not yours",
             "the profile has no streams, or is transmitting",
@@ -233,7 +236,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_", "mul": {"type": "pps", "op": "abs", "value": 10000}, "duration": 3, "force": false, "core_mask": 18446744073709551615, "start_at_ts": 0}"#,
             result: r#"{"multiplier": 100.0, "ts": 32.67520834456265}"#,
         },
-        check: |f| StartTraffic::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::Validate),
@@ -241,10 +243,13 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Compiles a profile as `start_traffic` does, and tells its rates at a multiplier of \
               1, without sending anything.",
-        params: &[PORT_ID, PROFILE_ID],
-        reply: "`rate`: the highest rates, and as `min_...` the part that no multiplier changes; \
+        types: Types::prose(
+            &[PORT_ID, PROFILE_ID],
+            "`rate`: the highest rates, and as `min_...` the part that no multiplier changes; \
                 `graph`: `expected_duration` in microseconds (-1: no end), and how the rate \
                 changes when streams begin and end, the first 100 `events`.",
+            |f| ProfileParams::parse(f).map(drop),
+        ),
         errors: &[
             "the port is not yours",
             "the profile has no streams",
@@ -254,7 +259,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"port_id": 0, "profile_id": "_"}"#,
             result: r#"{"rate": {"max_bps_l2": 51200.0, "max_bps_l1": 67200.0, "max_pps": 100.0, "max_line_util": 0.000672, "min_bps_l2": 0.0, "min_bps_l1": 0.0, "min_pps": 0.0, "min_line_util": 0.0}, "graph": {"expected_duration": -1.0, "events_count": 1, "events": [{"time_usec": 0.0, "diff_bps_l2": 51200.0, "diff_bps_l1": 67200.0, "diff_pps": 100.0, "stream_id": 1}]}}"#,
         },
-        check: |f| ProfileParams::parse(f).map(drop),
     },
     Command {
         method: Method::Stateless(StatelessMethod::StopTraffic),
@@ -263,13 +267,13 @@ pub const COMMANDS: &[Command] = &[
         doc: "Stops a profile, or all of the port with `*`. The reply comes when the data \
               threads have stopped; events 11 and, for the last profile, 1 are published before \
               it. Stopping what does not run is no error.",
-        params: &[PORT_ID, PROFILE_ID],
-        reply: "`{}`.",
+        types: Types::prose(&[PORT_ID, PROFILE_ID], "`{}`.", |f| {
+            ProfileParams::parse(f).map(drop)
+        }),
         errors: &["the port is not yours", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_"}"#,
             result: "{}",
         },
-        check: |f| ProfileParams::parse(f).map(drop),
     },
 ];

@@ -31,10 +31,11 @@ const FORBIDDEN: [&[&str]; 16] = [
 /// Macros that write where the caller did not ask for it.
 const FORBIDDEN_MACROS: [&str; 5] = ["print!", "println!", "eprint!", "eprintln!", "dbg!"];
 /// What they may depend on besides our own crates.
-const MAY_DEPEND_ON: [&str; 11] = [
+const MAY_DEPEND_ON: [&str; 12] = [
     "thiserror",
     "serde",
     "serde_json",
+    "schemars",
     "base64",
     "des",
     "hdrhistogram",

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::fields::{FieldError, Fields};
 use crate::limits::IGNORED_MAX;
 use crate::method::{Method, StatefulMethod};
@@ -143,74 +143,80 @@ pub const COMMANDS: &[Command] = &[
         name: "get_traffic_dist",
         access: Access::Api,
         doc: "Which data thread of which client port would have which addresses of a pool.",
-        params: &[
-            Param::required("start_ip", Kind::String, "The first address."),
-            Param::required("end_ip", Kind::String, "The last address."),
-            Param::required(
-                "dual_ip",
-                Kind::String,
-                "What is added for each further pair of ports, as an address.",
-            ),
-            Param::required(
-                "seq_split",
-                Kind::Boolean,
-                "The pool has `per_core_distribution` `seq`.",
-            ),
-        ],
-        reply: "By client port, by data thread of the port: `start` and `end`.",
+        types: Types::prose(
+            &[
+                Param::required("start_ip", Kind::String, "The first address."),
+                Param::required("end_ip", Kind::String, "The last address."),
+                Param::required(
+                    "dual_ip",
+                    Kind::String,
+                    "What is added for each further pair of ports, as an address.",
+                ),
+                Param::required(
+                    "seq_split",
+                    Kind::Boolean,
+                    "The pool has `per_core_distribution` `seq`.",
+                ),
+            ],
+            "By client port, by data thread of the port: `start` and `end`.",
+            |f| TrafficDistribution::parse(f).map(drop),
+        ),
         errors: &["there are fewer addresses than data threads"],
         example: Example {
             params: r#"{"start_ip": "16.0.0.0", "end_ip": "16.0.0.255", "dual_ip": "1.0.0.0", "seq_split": false}"#,
             result: r#"{"0": {"0": {"start": "16.0.0.0", "end": "16.0.0.255"}}}"#,
         },
-        check: |f| TrafficDistribution::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::EnableClients),
         name: "enable_disable_client",
         access: Access::Api,
         doc: "Lets clients begin flows or not. Those that have begun go on.",
-        params: &[
-            ATTR,
-            Param::required("is_enable", Kind::Boolean, "Whether they begin flows."),
-            IS_RANGE,
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                ATTR,
+                Param::required("is_enable", Kind::Boolean, "Whether they begin flows."),
+                IS_RANGE,
+            ],
+            "`{}`.",
+            |f| EnableClients::parse(f).map(drop),
+        ),
         errors: &["too many ranges of disabled clients"],
         example: Example {
             params: r#"{"attr": [{"client_ip": 268435457}], "is_enable": false, "is_range": false}"#,
             result: "{}",
         },
-        check: |f| EnableClients::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::ClientsInfoStart),
         name: "get_clients_info_start",
         access: Access::Api,
         doc: "Asks about clients; `get_clients_info_pull` has the answer.",
-        params: &[ATTR, IS_RANGE],
-        reply: "`null`.",
+        types: Types::prose(&[ATTR, IS_RANGE], "`null`.", |f| {
+            Clients::parse(f).map(drop)
+        }),
         errors: &["too many clients at once"],
         example: Example {
             params: r#"{"attr": [{"client_ip": 268435457}], "is_range": false}"#,
             result: "null",
         },
-        check: |f| Clients::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::ClientsInfoPull),
         name: "get_clients_info_pull",
         access: Access::Api,
         doc: "The answer to the last `get_clients_info_start`, as things stand now.",
-        params: &[],
-        reply: "By the address as a number: `Found` (1 when a profile that is started has this \
+        types: Types::prose(
+            &[],
+            "By the address as a number: `Found` (1 when a profile that is started has this \
                 client) and `state` (`Active`, or `Inactive` while it is disabled).",
+            |_| Ok(()),
+        ),
         errors: &["nothing was asked"],
         example: Example {
             params: "{}",
             result: r#"{"268435457": {"Found": 1, "state": "Active"}}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::SetIgnoredMacs),
@@ -218,63 +224,63 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Answers nothing, not even by a reset, to frames from these MAC addresses. They replace \
               those from before.",
-        params: &[Param::required(
-            "mac_list",
-            Kind::Array,
-            "Objects with `mac_addr`, a number; at most 1000.",
-        )],
-        reply: "`null`.",
+        types: Types::prose(
+            &[Param::required(
+                "mac_list",
+                Kind::Array,
+                "Objects with `mac_addr`, a number; at most 1000.",
+            )],
+            "`null`.",
+            |f| ignored_macs(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"mac_list": [{"mac_addr": 2199023255705}]}"#,
             result: "null",
         },
-        check: |f| ignored_macs(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::IgnoredMacs),
         name: "get_ignored_macs",
         access: Access::Api,
         doc: "The MAC addresses of `set_ignored_macs`.",
-        params: &[],
-        reply: "A list of objects with `mac_addr`.",
+        types: Types::prose(&[], "A list of objects with `mac_addr`.", |_| Ok(())),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"[{"mac_addr": 2199023255705}]"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::SetIgnoredIps),
         name: "set_ignored_ips",
         access: Access::Api,
         doc: "As `set_ignored_macs`, with IPv4 addresses.",
-        params: &[Param::required(
-            "ip_list",
-            Kind::Array,
-            "Objects with `ip`, a number; at most 1000.",
-        )],
-        reply: "`null`.",
+        types: Types::prose(
+            &[Param::required(
+                "ip_list",
+                Kind::Array,
+                "Objects with `ip`, a number; at most 1000.",
+            )],
+            "`null`.",
+            |f| ignored_addresses(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"ip_list": [{"ip": 268435465}]}"#,
             result: "null",
         },
-        check: |f| ignored_addresses(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::IgnoredIps),
         name: "get_ignored_ips",
         access: Access::Api,
         doc: "The IPv4 addresses of `set_ignored_ips`.",
-        params: &[],
-        reply: "A list of objects with `ip`.",
+        types: Types::prose(&[], "A list of objects with `ip`.", |_| Ok(())),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"[{"ip": 268435465}]"#,
         },
-        check: |_| Ok(()),
     },
 ];

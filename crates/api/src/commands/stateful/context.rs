@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::commands::ports::{LEASE_S, lease_s};
 use crate::fields::{FieldError, Fields};
 use crate::limits::USER_BYTES_MAX;
@@ -115,26 +115,29 @@ pub const COMMANDS: &[Command] = &[
         doc: "Takes stateful mode, with its ports. There is one owner; with `force` it changes. Where \
               ports can be in both modes, those that are taken change to this one, and those that \
               are not leave it.",
-        params: &[
-            Param::required("user", Kind::String, "Who takes it."),
-            Param::required("session_id", Kind::Uint32, "The user's session, not 0."),
-            Param::required(
-                "force",
-                Kind::Boolean,
-                "Take it from whoever has it, oneself included. Streams that its ports send are \
+        types: Types::prose(
+            &[
+                Param::required("user", Kind::String, "Who takes it."),
+                Param::required("session_id", Kind::Uint32, "The user's session, not 0."),
+                Param::required(
+                    "force",
+                    Kind::Boolean,
+                    "Take it from whoever has it, oneself included. Streams that its ports send are \
                  stopped, and flows when other ports are taken than before.",
-            ),
-            Param::optional(
-                "ports",
-                Kind::Array,
-                "with `force` all, else all that nobody has in stateless mode",
-                "The ports, in pairs: an even one with clients, and the next with servers. TRex's \
+                ),
+                Param::optional(
+                    "ports",
+                    Kind::Array,
+                    "with `force` all, else all that nobody has in stateless mode",
+                    "The ports, in pairs: an even one with clients, and the next with servers. TRex's \
                  servers do not have it.",
-            ),
-            LEASE_S,
-        ],
-        reply: "`handler`: the string that commands of the server's owner carry. `ports`: by number, \
+                ),
+                LEASE_S,
+            ],
+            "`handler`: the string that commands of the server's owner carry. `ports`: by number, \
                 the one that commands of a port's owner carry.",
+            |f| AcquireContext::parse(f).map(drop),
+        ),
         errors: &[
             "somebody has it and `force` is false",
             "somebody has one of `ports` in stateless mode, or it sends, and `force` is false",
@@ -146,21 +149,18 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"user": "ann", "session_id": 1734, "force": true}"#,
             result: r#"{"handler": "aLi4hnTk", "ports": {"0": "ocoRvN1Z", "1": "layDxac8"}}"#,
         },
-        check: |f| AcquireContext::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::Release),
         name: "release",
         access: Access::Context,
         doc: "Gives the server back. Traffic goes on.",
-        params: &[],
-        reply: "`null`.",
+        types: Types::prose(&[], "`null`.", |_| Ok(())),
         errors: &[],
         example: Example {
             params: "{}",
             result: "null",
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::Sync),
@@ -168,34 +168,34 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "What the profiles do. States: 0 idle, 1 loaded, 2 parse, 3 build, 4 transmit, 5 \
               cleanup (no more flows begin, and those that there are end), 6 delete.",
-        params: &[Param::optional(
-            "profile_id",
-            Kind::String,
-            "no states of single profiles",
-            "Any name: then `state_profile` is in the reply.",
-        )],
-        reply: "`epoch`: how often traffic has begun. `state`: that of the busiest profile. \
+        types: Types::prose(
+            &[Param::optional(
+                "profile_id",
+                Kind::String,
+                "no states of single profiles",
+                "Any name: then `state_profile` is in the reply.",
+            )],
+            "`epoch`: how often traffic has begun. `state`: that of the busiest profile. \
                 `state_profile`: by profile.",
+            |f| Sync::parse(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"profile_id": "sync"}"#,
             result: r#"{"epoch": 2, "state": 1, "state_profile": {"_": 1}}"#,
         },
-        check: |f| Sync::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::IncEpoch),
         name: "inc_epoch",
         access: Access::Context,
         doc: "Begins a new epoch, so that clients ask anew what counters there are.",
-        params: &[],
-        reply: "`epoch`.",
+        types: Types::prose(&[], "`epoch`.", |_| Ok(())),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"epoch": 3}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::Service),
@@ -204,28 +204,30 @@ pub const COMMANDS: &[Command] = &[
         doc: "Switches service mode of all ports. In it, frames that belong to no flow are shown to \
               captures, receive queues and capture ports, and pings are answered. With `filtered` \
               that holds for the classes of frames in `mask`.",
-        params: &[
-            Param::required("enabled", Kind::Boolean, "On or off."),
-            Param::optional(
-                "filtered",
-                Kind::Boolean,
-                "false",
-                "On, for some classes of frames only.",
-            ),
-            Param::optional(
-                "mask",
-                Kind::Byte,
-                "0",
-                "Classes of frames, as bits: 1 neither TCP nor UDP (always set while filtered), 2 \
+        types: Types::prose(
+            &[
+                Param::required("enabled", Kind::Boolean, "On or off."),
+                Param::optional(
+                    "filtered",
+                    Kind::Boolean,
+                    "false",
+                    "On, for some classes of frames only.",
+                ),
+                Param::optional(
+                    "mask",
+                    Kind::Byte,
+                    "0",
+                    "Classes of frames, as bits: 1 neither TCP nor UDP (always set while filtered), 2 \
                  BGP, 4 DHCP, 8 TCP and UDP ports from 0xff00, 16 multicast DNS.",
-            ),
-        ],
-        reply: "`{}`.",
+                ),
+            ],
+            "`{}`.",
+            |f| ContextService::parse(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"enabled": true, "filtered": false, "mask": 0}"#,
             result: "{}",
         },
-        check: |f| ContextService::parse(f).map(drop),
     },
 ];

@@ -1,7 +1,7 @@
 //! Commands that read the counters of stateful traffic.
 
 use super::profiles::STATEFUL_PROFILE_ID;
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::commands::ports::profile_id;
 use crate::fields::{FieldError, Fields};
 use crate::limits::GROUPS_ASKED_MAX;
@@ -120,17 +120,19 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The counters of stateful traffic: the same for each profile, each template group, and \
               all together.",
-        params: &[STATEFUL_PROFILE_ID],
-        reply: "`name` and `data`: 140 rows with `id`, `name`, `help`, `units`, `info` (`info` or \
+        types: Types::prose(
+            &[STATEFUL_PROFILE_ID],
+            "`name` and `data`: 140 rows with `id`, `name`, `help`, `units`, `info` (`info` or \
                 `error`: 0 unless something goes wrong), `zero` (shown also when 0), `abs` (the value \
                 of the moment: it cannot be counted from a time on) and `real` (false for lines \
                 that only structure the table).",
+            |f| profile_id(f).map(drop),
+        ),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
             result: r#"{"name": "counter desc", "data": [{"id": 0, "name": "m_active_flows", "help": "active flows", "units": "", "info": "info", "zero": true, "abs": true, "real": true}]}"#,
         },
-        check: |f| profile_id(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::CounterValues),
@@ -138,120 +140,122 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The counters of a profile, since its last start. What belongs to no flow (the last part \
               of the table) is that of all profiles in this time.",
-        params: &[STATEFUL_PROFILE_ID],
-        reply: VALUES,
+        types: Types::prose(&[STATEFUL_PROFILE_ID], VALUES, |f| profile_id(f).map(drop)),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
             result: VALUES_EXAMPLE,
         },
-        check: |f| profile_id(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::TotalCounterValues),
         name: "get_total_counter_values",
         access: Access::Api,
         doc: "The counters of all profiles together, since traffic began when none ran.",
-        params: &[],
-        reply: VALUES,
+        types: Types::prose(&[], VALUES, |_| Ok(())),
         errors: &[],
         example: Example {
             params: "{}",
             result: VALUES_EXAMPLE,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::DynamicDescriptions),
         name: "get_dynamic_counter_desc",
         access: Access::Api,
         doc: "Counters that are there only while something has them.",
-        params: &[
-            Param::optional(
-                "is_sum",
-                Kind::Boolean,
-                "false",
-                "Of all profiles together.",
-            ),
-            STATEFUL_PROFILE_ID,
-        ],
-        reply: "As `get_counter_desc`, with `epoch`.",
+        types: Types::prose(
+            &[
+                Param::optional(
+                    "is_sum",
+                    Kind::Boolean,
+                    "false",
+                    "Of all profiles together.",
+                ),
+                STATEFUL_PROFILE_ID,
+            ],
+            "As `get_counter_desc`, with `epoch`.",
+            |f| DynamicDescriptions::parse(f).map(drop),
+        ),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"is_sum": true}"#,
             result: r#"{"name": "counter desc", "epoch": 0, "data": []}"#,
         },
-        check: |f| DynamicDescriptions::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::DynamicValues),
         name: "get_dynamic_counter_values",
         access: Access::Api,
         doc: "The values of dynamic counters of a profile.",
-        params: &[STATEFUL_PROFILE_ID, EPOCH],
-        reply: DYNAMIC_VALUES,
+        types: Types::prose(&[STATEFUL_PROFILE_ID, EPOCH], DYNAMIC_VALUES, |f| {
+            DynamicValues::parse(f).map(drop)
+        }),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_", "epoch": 1}"#,
             result: NO_VALUES,
         },
-        check: |f| DynamicValues::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::TotalDynamicValues),
         name: "get_total_dynamic_counter_values",
         access: Access::Api,
         doc: "The values of dynamic counters of all profiles together.",
-        params: &[STATEFUL_PROFILE_ID, EPOCH],
-        reply: DYNAMIC_VALUES,
+        types: Types::prose(&[STATEFUL_PROFILE_ID, EPOCH], DYNAMIC_VALUES, |f| {
+            DynamicValues::parse(f).map(drop)
+        }),
         errors: &[],
         example: Example {
             params: r#"{"profile_id": "_", "epoch": 1}"#,
             result: NO_VALUES,
         },
-        check: |f| DynamicValues::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::GroupNames),
         name: "get_tg_names",
         access: Access::Api,
         doc: "The template groups of a profile that has been started.",
-        params: &[
-            STATEFUL_PROFILE_ID,
-            Param::required(
-                "initialized",
-                Kind::Boolean,
-                "The client knows them, as of `epoch`.",
-            ),
-            Param::optional("epoch", Kind::Uint64, "none", "As of when it knows them."),
-        ],
-        reply: "`epoch`; and when that is another than the client's, `tg_names`: the names, the first \
+        types: Types::prose(
+            &[
+                STATEFUL_PROFILE_ID,
+                Param::required(
+                    "initialized",
+                    Kind::Boolean,
+                    "The client knows them, as of `epoch`.",
+                ),
+                Param::optional("epoch", Kind::Uint64, "none", "As of when it knows them."),
+            ],
+            "`epoch`; and when that is another than the client's, `tg_names`: the names, the first \
                 has number 1, and `tg_addon_desc`: by number, descriptions of further counters, whose \
                 numbers follow those of `get_counter_desc`.",
+            |f| GroupNames::parse(f).map(drop),
+        ),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_", "initialized": false}"#,
             result: r#"{"epoch": 1, "tg_names": ["web", "mail"], "tg_addon_desc": {"0": [], "1": [], "2": []}}"#,
         },
-        check: |f| GroupNames::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::GroupStats),
         name: "get_tg_id_stats",
         access: Access::Api,
         doc: "The counters of template groups of a profile, since its last start.",
-        params: &[
-            STATEFUL_PROFILE_ID,
-            EPOCH,
-            Param::required("tg_ids", Kind::Array, "Numbers of groups, at most 10."),
-        ],
-        reply: "`epoch`; and when that is the client's, by the group's number what \
+        types: Types::prose(
+            &[
+                STATEFUL_PROFILE_ID,
+                EPOCH,
+                Param::required("tg_ids", Kind::Array, "Numbers of groups, at most 10."),
+            ],
+            "`epoch`; and when that is the client's, by the group's number what \
                 `get_counter_values` answers.",
+            |f| TemplateGroupStats::parse(f).map(drop),
+        ),
         errors: &["no such profile", "no such group"],
         example: Example {
             params: r#"{"profile_id": "_", "epoch": 1, "tg_ids": [1]}"#,
             result: r#"{"epoch": 1, "1": {"name": "counters per TGID: 1", "epoch": 1, "client": {"0": 14}, "server": {"0": 14}}}"#,
         },
-        check: |f| TemplateGroupStats::parse(f).map(drop),
     },
 ];

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
 
@@ -121,32 +121,35 @@ pub const COMMANDS: &[Command] = &[
               flows go: to the gateway or the other port, in the VLANs of the port. What was \
               measured before is forgotten. With IPv6 addresses, which a server of TRex does not \
               take, it is ICMPv6.",
-        params: &[
-            MULT,
-            Param::required(
-                "src_addr",
-                Kind::String,
-                "The address of the first client port.",
-            ),
-            Param::required(
-                "dst_addr",
-                Kind::String,
-                "The address of the first server port.",
-            ),
-            Param::required(
-                "dual_port_addr",
-                Kind::String,
-                "What is added to both for each further pair of ports, written as an IPv4 address.",
-            ),
-            Param::optional(
-                "port_s_offset",
-                Kind::String,
-                "as `dual_port_addr`",
-                "The same for server ports, where it differs.",
-            ),
-            Param::required("mask", Kind::Uint32, "The ports that take part, as bits."),
-        ],
-        reply: "`null`.",
+        types: Types::prose(
+            &[
+                MULT,
+                Param::required(
+                    "src_addr",
+                    Kind::String,
+                    "The address of the first client port.",
+                ),
+                Param::required(
+                    "dst_addr",
+                    Kind::String,
+                    "The address of the first server port.",
+                ),
+                Param::required(
+                    "dual_port_addr",
+                    Kind::String,
+                    "What is added to both for each further pair of ports, written as an IPv4 address.",
+                ),
+                Param::optional(
+                    "port_s_offset",
+                    Kind::String,
+                    "as `dual_port_addr`",
+                    "The same for server ports, where it differs.",
+                ),
+                Param::required("mask", Kind::Uint32, "The ports that take part, as bits."),
+            ],
+            "`null`.",
+            |f| StartLatency::parse(f).map(drop),
+        ),
         errors: &[
             "they run already",
             "no port is selected",
@@ -157,43 +160,39 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"mult": 100, "src_addr": "16.0.0.1", "dst_addr": "48.0.0.1", "dual_port_addr": "1.0.0.0", "port_s_offset": "1.0.0.0", "mask": 2147483647}"#,
             result: "null",
         },
-        check: |f| StartLatency::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::StopLatency),
         name: "stop_latency",
         access: Access::Context,
         doc: "Sends no more echo requests. What is under way is still measured, for a second.",
-        params: &[],
-        reply: "`stopped`: always true.",
+        types: Types::prose(&[], "`stopped`: always true.", |_| Ok(())),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"stopped": true}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::UpdateLatency),
         name: "update_latency",
         access: Access::Context,
         doc: "Changes how many echo requests are sent a second.",
-        params: &[MULT],
-        reply: "`null`.",
+        types: Types::prose(&[MULT], "`null`.", |f| UpdateLatency::parse(f).map(drop)),
         errors: &["they do not run"],
         example: Example {
             params: r#"{"mult": 200}"#,
             result: "null",
         },
-        check: |f| UpdateLatency::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::LatencyStats),
         name: "get_latency_stats",
         access: Access::Api,
         doc: "What echo streams measured since they were last started, also when they are over.",
-        params: &[],
-        reply: "`data` has `epoch`, which changes with each start, `cpu_util` of the receive thread, \
+        types: Types::prose(
+            &[],
+            "`data` has `epoch`, which changes with each start, `cpu_util` of the receive thread, \
                 and `port-N` for each port that takes part. There `hist` has times in microseconds: \
                 `min_usec`, `max_usec`, `s_avg`, `s_max` (of the last half to whole second), `cnt`, \
                 `high_cnt` (10 and more), `histogram` by lower bound, and `p50`, `p90`, `p99` and \
@@ -203,11 +202,12 @@ pub const COMMANDS: &[Command] = &[
                 `m_no_magic` (no message of ours), `m_no_id` (of another run), `m_length_error`, \
                 `m_l3_cs_err`, `m_l4_cs_err`; the others are zero. `impossible_times` are messages that \
                 arrived before they were sent, by the clocks: their times are in no other number.",
+            |_| Ok(()),
+        ),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"name": "trex-latecny-v2", "type": 0, "data": {"cpu_util": 0.0, "epoch": 1, "port-0": {"hist": {"min_usec": 30, "max_usec": 91, "s_avg": 47.5, "s_max": 91.2, "cnt": 2, "high_cnt": 2, "histogram": [{"key": 30, "val": 1}, {"key": 90, "val": 1}], "p50": 30.2, "p90": 91.2, "p99": 91.2, "p99_9": 91.2}, "stats": {"m_tx_pkt_ok": 2, "m_pkt_ok": 2, "m_jitter": 3}}, "unknown": 0}}"#,
         },
-        check: |_| Ok(()),
     },
 ];

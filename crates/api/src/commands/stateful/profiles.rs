@@ -1,6 +1,6 @@
 //! Commands that bring stateful profiles to the server, list them, and take them away.
 
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::commands::ports::profile_id;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
@@ -96,9 +96,12 @@ pub const COMMANDS: &[Command] = &[
               place of `ip_start`, `ip_end` and `ip_offset`, `emulation`: the clients are emulated ones, of \
               the namespace at `vport` with the VLAN tags `tci` (of types `tpid`), those that are ready when it \
               is started; fewer than `ready_min` (1) are an error.",
-        params: &FRAGMENT,
-        reply: "`null`; after the first part `{\"matches_loaded\": true}` when the profile has this \
+        types: Types::prose(
+            &FRAGMENT,
+            "`null`; after the first part `{\"matches_loaded\": true}` when the profile has this \
                 very text already, and the other parts need not be sent.",
+            |f| Fragment::parse(f).map(drop),
+        ),
         errors: &[
             "another profile has just this text, by its MD5",
             "the profile runs",
@@ -109,7 +112,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"profile_id": "_", "fragment": "{}", "frag_first": true, "frag_last": true, "md5": "99914b932bd37a50b983c5e7c90ae93b"}"#,
             result: "null",
         },
-        check: |f| Fragment::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::ProfileClear),
@@ -117,33 +119,35 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Context,
         doc: "Takes a profile away: event 60 with state 6, and a little later event 61. The profile \
               `_` is there again afterwards, idle.",
-        params: &[STATEFUL_PROFILE_ID],
-        reply: "`null`.",
+        types: Types::prose(&[STATEFUL_PROFILE_ID], "`null`.", |f| {
+            profile_id(f).map(drop)
+        }),
         errors: &["no such profile", "the profile runs"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
             result: "null",
         },
-        check: |f| profile_id(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::ProfileList),
         name: "get_profile_list",
         access: Access::Context,
         doc: "The profiles. `_` is always there.",
-        params: &[Param::optional(
-            "profiles_in_ports",
-            Kind::Boolean,
-            "false",
-            "Stateless profiles, too.",
-        )],
-        reply: "A list of names. With `profiles_in_ports` its last element is an object: the \
+        types: Types::prose(
+            &[Param::optional(
+                "profiles_in_ports",
+                Kind::Boolean,
+                "false",
+                "Stateless profiles, too.",
+            )],
+            "A list of names. With `profiles_in_ports` its last element is an object: the \
                 stateless profiles of each port.",
+            |f| StatefulProfileList::parse(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"profiles_in_ports": false}"#,
             result: r#"["_", "mail"]"#,
         },
-        check: |f| StatefulProfileList::parse(f).map(drop),
     },
 ];

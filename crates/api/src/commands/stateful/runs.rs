@@ -1,7 +1,7 @@
 //! Commands that start, stop and change stateful traffic, and ask about its flows.
 
 use super::profiles::STATEFUL_PROFILE_ID;
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::commands::ports::profile_id;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
@@ -156,55 +156,58 @@ pub const COMMANDS: &[Command] = &[
         doc: "Starts a profile: events 60 with states 2 (unless it was read before), 3 and 4. When \
               its JSON is wrong or a gateway is not known: then 1 with `error`. When the duration is over and all flows \
               have ended: 5 and 1.",
-        params: &[
-            STATEFUL_PROFILE_ID,
-            Param::required(
-                "duration",
-                Kind::Double,
-                "How long flows begin, in seconds; negative: until it is stopped.",
-            ),
-            MULT,
-            Param::required(
-                "nc",
-                Kind::Boolean,
-                "End the flows that there are with the duration, instead of waiting for them.",
-            ),
-            Param::required(
-                "latency_pps",
-                Kind::Uint32,
-                "Packets per second of each client port that measure latency; 0 is none.",
-            ),
-            Param::required(
-                "ipv6",
-                Kind::Boolean,
-                "Make all addresses IPv6, with the prefixes of the profile.",
-            ),
-            Param::required(
-                "client_mask",
-                Kind::Uint32,
-                "The ports whose clients begin flows, as bits.",
-            ),
-            Param::optional(
-                "e_duration",
-                Kind::Double,
-                "0",
-                "Give up when no flow is established so many seconds after the start; 0 is never.",
-            ),
-            Param::optional(
-                "t_duration",
-                Kind::Double,
-                "0",
-                "How long flows may take to end after the duration, in seconds; 0 is as long as it \
+        types: Types::prose(
+            &[
+                STATEFUL_PROFILE_ID,
+                Param::required(
+                    "duration",
+                    Kind::Double,
+                    "How long flows begin, in seconds; negative: until it is stopped.",
+                ),
+                MULT,
+                Param::required(
+                    "nc",
+                    Kind::Boolean,
+                    "End the flows that there are with the duration, instead of waiting for them.",
+                ),
+                Param::required(
+                    "latency_pps",
+                    Kind::Uint32,
+                    "Packets per second of each client port that measure latency; 0 is none.",
+                ),
+                Param::required(
+                    "ipv6",
+                    Kind::Boolean,
+                    "Make all addresses IPv6, with the prefixes of the profile.",
+                ),
+                Param::required(
+                    "client_mask",
+                    Kind::Uint32,
+                    "The ports whose clients begin flows, as bits.",
+                ),
+                Param::optional(
+                    "e_duration",
+                    Kind::Double,
+                    "0",
+                    "Give up when no flow is established so many seconds after the start; 0 is never.",
+                ),
+                Param::optional(
+                    "t_duration",
+                    Kind::Double,
+                    "0",
+                    "How long flows may take to end after the duration, in seconds; 0 is as long as it \
                  takes, negative is no time.",
-            ),
-            Param::optional(
-                "dump_interval",
-                Kind::Double,
-                "0",
-                "Record the flows every so many seconds for `get_flow_info`; 0 is never.",
-            ),
-        ],
-        reply: "`null`.",
+                ),
+                Param::optional(
+                    "dump_interval",
+                    Kind::Double,
+                    "0",
+                    "Record the flows every so many seconds for `get_flow_info`; 0 is never.",
+                ),
+            ],
+            "`null`.",
+            |f| StartProfile::parse(f).map(drop),
+        ),
         errors: &[
             "no such profile",
             "it is not loaded, or runs",
@@ -214,7 +217,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"profile_id": "_", "duration": 10, "mult": 5, "nc": false, "latency_pps": 0, "ipv6": false, "client_mask": 4294967295, "e_duration": 0, "t_duration": 0, "dump_interval": 0}"#,
             result: "null",
         },
-        check: |f| StartProfile::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::Stop),
@@ -223,22 +225,23 @@ pub const COMMANDS: &[Command] = &[
         doc: "Stops a profile: no more flows begin, and those that there are end: at once if it was \
               started with `nc`, and after 5 s at the latest unless `t_duration` was given. Events 60 with states 5 and 1. A profile that is stopping ends its \
               flows at once; one that ended less than 2 s ago tells so again; any other is left alone.",
-        params: &[STATEFUL_PROFILE_ID],
-        reply: "`null`.",
+        types: Types::prose(&[STATEFUL_PROFILE_ID], "`null`.", |f| {
+            profile_id(f).map(drop)
+        }),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
             result: "null",
         },
-        check: |f| profile_id(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::Update),
         name: "update",
         access: Access::Context,
         doc: "Gives a profile that runs or starts another multiplier, in place of the one that it has.",
-        params: &[STATEFUL_PROFILE_ID, MULT],
-        reply: "`null`.",
+        types: Types::prose(&[STATEFUL_PROFILE_ID, MULT], "`null`.", |f| {
+            UpdateProfile::parse(f).map(drop)
+        }),
         errors: &[
             "no such profile",
             "it does not run",
@@ -248,7 +251,6 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"profile_id": "_", "mult": 20}"#,
             result: "null",
         },
-        check: |f| UpdateProfile::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::FlowRates),
@@ -257,20 +259,22 @@ pub const COMMANDS: &[Command] = &[
         doc: "What a profile was asked for against what it does. A server of TRex does not know this \
               command. Connections that could not begin in time are missed: they are not made up \
               for later.",
-        params: &[STATEFUL_PROFILE_ID],
-        reply: "`offered_cps`: connections per second that the profile asks for now, with its \
+        types: Types::prose(
+            &[STATEFUL_PROFILE_ID],
+            "`offered_cps`: connections per second that the profile asks for now, with its \
                 multiplier and on the client ports that take part. `begun_cps` and \
                 `achieved_cps`: those that began and those that were established over the last \
                 second. `begun`, `established`, `missed`: how many since the start. \
                 `duration_s`: since the start, or until the end. \
                 `ended_by`: `done`, `stopped` or `not established`; `null` while it runs. `hosts`: \
                 how many emulated clients were ready when it began, of all its pools of such.",
+            |f| profile_id(f).map(drop),
+        ),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
             result: r#"{"offered_cps": 100.0, "begun_cps": 99.0, "achieved_cps": 98.0, "begun": 500, "established": 490, "missed": 0, "duration_s": 5.0, "ended_by": null, "hosts": 0}"#,
         },
-        check: |f| profile_id(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::FlowOutcomes),
@@ -280,14 +284,14 @@ pub const COMMANDS: &[Command] = &[
               server of TRex does not know this command. A flow is counted when its program has come to \
               its end and all that it sent is acknowledged, or at the latest when it is over: flows that \
               are not there yet are still going on.",
-        params: &[STATEFUL_PROFILE_ID],
-        reply: OUTCOMES,
+        types: Types::prose(&[STATEFUL_PROFILE_ID], OUTCOMES, |f| {
+            profile_id(f).map(drop)
+        }),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
             result: OUTCOMES_EXAMPLE,
         },
-        check: |f| profile_id(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::FlowInfo),
@@ -295,26 +299,28 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "What TCP knows of the flows of a profile that was started with `dump_interval`. Records \
               of the last ten seconds are kept, also after the end.",
-        params: &[
-            STATEFUL_PROFILE_ID,
-            Param::optional(
-                "index",
-                Kind::Uint64,
-                "0",
-                "The number of the first record that is wanted.",
-            ),
-        ],
-        reply: "A list, a record each: `index` is its number; for each flow, by \
+        types: Types::prose(
+            &[
+                STATEFUL_PROFILE_ID,
+                Param::optional(
+                    "index",
+                    Kind::Uint64,
+                    "0",
+                    "The number of the first record that is wanted.",
+                ),
+            ],
+            "A list, a record each: `index` is its number; for each flow, by \
                 `address:port-address:port`, an object with `origin` (`client` or `server`), \
                 `duration` (ms), `state` (of TCP, as a number), `options`, `snd_wscale`, \
                 `rcv_wscale`, `rto`, `last_data_recv`, `rtt`, `rttvar` (ms), `snd_ssthresh`, \
                 `snd_cwnd`, `rcv_space`, `snd_wnd` (bytes), `rcv_nxt`, `snd_nxt` (sequence numbers), \
                 `snd_mss`, `rcv_mss`, `snd_rexmitpack`, `rcv_ooopack`, `snd_zerowin`.",
+            |f| FlowInfo::parse(f).map(drop),
+        ),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_", "index": 0}"#,
             result: r#"[{"index": 0, "16.0.0.1:1024-48.0.0.1:80": {"origin": "client", "duration": 120, "state": 4}}]"#,
         },
-        check: |f| FlowInfo::parse(f).map(drop),
     },
 ];

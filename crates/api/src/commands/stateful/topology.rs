@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use crate::command::{Access, Command, Example};
+use crate::command::{Access, Command, Example, Types};
 use crate::commands::layers::mac;
 use crate::commands::stateful::objects;
 use crate::commands::stateful::profiles::{FRAGMENT, Fragment};
@@ -117,14 +117,16 @@ pub const COMMANDS: &[Command] = &[
         name: "topo_get",
         access: Access::Api,
         doc: "The topology that was loaded.",
-        params: &[],
-        reply: "`topo_data`, with `vifs` and `gws` as they were loaded; `null` without.",
+        types: Types::prose(
+            &[],
+            "`topo_data`, with `vifs` and `gws` as they were loaded; `null` without.",
+            |_| Ok(()),
+        ),
         errors: &[],
         example: Example {
             params: "{}",
             result: r#"{"topo_data": {"vifs": null, "gws": null}}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::TopologyFragment),
@@ -135,9 +137,12 @@ pub const COMMANDS: &[Command] = &[
               and `vlan` (0 is none). `gws` are the gateways of ranges of clients: `trex_port`, \
               `sub_if` (the interface; 0 is the port), `src_start`, `src_end`, and `dst_mac`. The \
               topology holds for flows that begin from now on.",
-        params: &FRAGMENT,
-        reply: "`null`; after the first part `{\"matches_loaded\": true}` when this very text is \
+        types: Types::prose(
+            &FRAGMENT,
+            "`null`; after the first part `{\"matches_loaded\": true}` when this very text is \
                 loaded.",
+            |f| Fragment::parse(f).map(drop),
+        ),
         errors: &[
             "traffic runs",
             "the text is no topology, or does not have the MD5 that was told",
@@ -147,21 +152,18 @@ pub const COMMANDS: &[Command] = &[
             params: r#"{"fragment": "{\"vifs\": [], \"gws\": []}", "frag_first": true, "frag_last": true, "md5": "99914b932bd37a50b983c5e7c90ae93b"}"#,
             result: "null",
         },
-        check: |f| Fragment::parse(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::TopologyClear),
         name: "topo_clear",
         access: Access::Context,
         doc: "Forgets the topology.",
-        params: &[],
-        reply: "`null`.",
+        types: Types::prose(&[], "`null`.", |_| Ok(())),
         errors: &["traffic runs"],
         example: Example {
             params: "{}",
             result: "null",
         },
-        check: |_| Ok(()),
     },
 ];
 

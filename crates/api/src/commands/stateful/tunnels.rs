@@ -2,7 +2,7 @@
 //!
 //! They are here because clients ask before they need one.
 
-use crate::command::{Access, Command, Example, Kind, Param};
+use crate::command::{Access, Command, Example, Kind, Param, Types};
 use crate::commands::stateful::profiles::FRAGMENT;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
@@ -41,94 +41,94 @@ pub const COMMANDS: &[Command] = &[
         name: "is_tunnel_supported",
         access: Access::Api,
         doc: "Whether there are tunnels of a kind.",
-        params: &[TUNNEL_TYPE],
-        reply: "`is_tunnel_supported`, and `error_msg` that says why not.",
+        types: Types::prose(
+            &[TUNNEL_TYPE],
+            "`is_tunnel_supported`, and `error_msg` that says why not.",
+            |f| tunnel_type(f).map(drop),
+        ),
         errors: &[],
         example: Example {
             params: r#"{"tunnel_type": 1}"#,
             result: r#"{"is_tunnel_supported": false, "error_msg": "this server has no tunnels"}"#,
         },
-        check: |f| tunnel_type(f).map(drop),
     },
     Command {
         method: Method::Stateful(StatefulMethod::ActivateTunnel),
         name: "activate_tunnel_mode",
         access: Access::Api,
         doc: "Switches tunnels on or off.",
-        params: &[
-            TUNNEL_TYPE,
-            Param::required("activate", Kind::Boolean, "On or off."),
-            Param::required(
-                "loopback",
-                Kind::Boolean,
-                "The server's side has them, too.",
-            ),
-        ],
-        reply: "`null`.",
+        types: Types::prose(
+            &[
+                TUNNEL_TYPE,
+                Param::required("activate", Kind::Boolean, "On or off."),
+                Param::required(
+                    "loopback",
+                    Kind::Boolean,
+                    "The server's side has them, too.",
+                ),
+            ],
+            "`null`.",
+            check_activate,
+        ),
         errors: NO_TUNNELS,
         example: Example {
             params: r#"{"tunnel_type": 1, "activate": true, "loopback": false}"#,
             result: "null",
         },
-        check: check_activate,
     },
     Command {
         method: Method::Stateful(StatefulMethod::UpdateTunnelClient),
         name: "update_tunnel_client",
         access: Access::Api,
         doc: "Puts clients into tunnels.",
-        params: &[
-            TUNNEL_TYPE,
-            Param::required("attr", Kind::Array, "Clients and their tunnels."),
-        ],
-        reply: "`{}`.",
+        types: Types::prose(
+            &[
+                TUNNEL_TYPE,
+                Param::required("attr", Kind::Array, "Clients and their tunnels."),
+            ],
+            "`{}`.",
+            check_update,
+        ),
         errors: NO_TUNNELS,
         example: Example {
             params: r#"{"tunnel_type": 1, "attr": []}"#,
             result: "{}",
         },
-        check: check_update,
     },
     Command {
         method: Method::Stateful(StatefulMethod::TunnelTopology),
         name: "tunnel_topo_get",
         access: Access::Api,
         doc: "The tunnels that were loaded.",
-        params: &[],
-        reply: "`tunnel_topo_data`: JSON as text.",
+        types: Types::prose(&[], "`tunnel_topo_data`: JSON as text.", |_| Ok(())),
         errors: NO_TUNNELS,
         example: Example {
             params: "{}",
             result: r#"{"tunnel_topo_data": "{}"}"#,
         },
-        check: |_| Ok(()),
     },
     Command {
         method: Method::Stateful(StatefulMethod::TunnelTopologyFragment),
         name: "tunnel_topo_fragment",
         access: Access::Context,
         doc: "Loads tunnels.",
-        params: &FRAGMENT,
-        reply: "`null`.",
+        types: Types::prose(&FRAGMENT, "`null`.", check_fragment),
         errors: NO_TUNNELS,
         example: Example {
             params: r#"{"fragment": "{}", "frag_first": true, "frag_last": true, "md5": "99914b932bd37a50b983c5e7c90ae93b"}"#,
             result: "null",
         },
-        check: check_fragment,
     },
     Command {
         method: Method::Stateful(StatefulMethod::TunnelTopologyClear),
         name: "tunnel_topo_clear",
         access: Access::Context,
         doc: "Forgets tunnels.",
-        params: &[],
-        reply: "`null`.",
+        types: Types::prose(&[], "`null`.", |_| Ok(())),
         errors: NO_TUNNELS,
         example: Example {
             params: "{}",
             result: "null",
         },
-        check: |_| Ok(()),
     },
 ];

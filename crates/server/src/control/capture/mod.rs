@@ -2,15 +2,17 @@
 
 pub(super) mod service;
 
-use allosaur_api::commands::captures::{Capture, CapturePort, FetchedPacket, StartCapture};
-use allosaur_api::commands::ports::port_id;
-use allosaur_api::{CaptureMethod, Error, Fields};
+use allosaur_api::commands::captures::{
+    Capture, CaptureFilter, CaptureMode, CapturePortFilter, CaptureStarted, CaptureStatus,
+    CaptureStopped, FetchedPacket, FetchedPackets, StartCapture, StartCapturePort,
+};
+use allosaur_api::commands::ports::PortParams;
+use allosaur_api::{CaptureMethod, Empty, Error, Fields};
 use allosaur_engine::capture::{CaptureSettings, Captured, Origin, Overflow};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
 
-use crate::control::{Control, Reply, View};
+use crate::control::{Control, Reply, View, reply};
 use crate::rx_taps::filter::Filter;
 use crate::rx_taps::{
     Answer, CAPTURE_MEMORY_MAX, CaptureState, Endpoint, Format, PortState, Request,
@@ -48,9 +50,10 @@ impl Control {
             Capture::Stop { capture } => self.ask(
                 Request::StopCapture(capture),
                 move |_, answer, _| match answer {
-                    Answer::Stopped { pending, endpoint } => {
-                        Ok(json!({"pkt_count": pending, "endpoint": endpoint}))
-                    }
+                    Answer::Stopped { pending, endpoint } => reply(&CaptureStopped {
+                        pkt_count: pending,
+                        endpoint,
+                    }),
                     _ => Err(unknown_capture(capture)),
                 },
             ),
@@ -62,13 +65,13 @@ impl Control {
             Capture::Remove { capture } => self.ask(
                 Request::RemoveCapture(capture),
                 move |_, answer, _| match answer {
-                    Answer::Done => Ok(json!({})),
+                    Answer::Done => reply(&Empty {}),
                     _ => Err(unknown_capture(capture)),
                 },
             ),
             Capture::Status => self.ask(Request::ListCaptures, |_, answer, _| match answer {
-                Answer::Captures(states) => Ok(states.iter().map(status).collect()),
-                _ => Ok(json!([])),
+                Answer::Captures(states) => reply(&states.iter().map(status).collect::<Vec<_>>()),
+                _ => reply(&Vec::<CaptureStatus>::new()),
             }),
         }
     }
@@ -107,9 +110,10 @@ impl Control {
         };
         let asked_at = view.now_ns;
         self.ask(request, move |_, answer, _| match answer {
-            Answer::Started { capture } => {
-                Ok(json!({"capture_id": capture, "start_ts": seconds(asked_at)}))
-            }
+            Answer::Started { capture } => reply(&CaptureStarted {
+                capture_id: capture,
+                start_ts: seconds(asked_at),
+            }),
             _ => Err(Error::execution(format!(
                 "there are {} captures, which is the most: remove one first",
                 crate::rx_taps::CAPTURES_MAX
@@ -127,7 +131,7 @@ impl Control {
     }
 
     pub(super) fn start_capture_port(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = CapturePort::parse_start(fields)?;
+        let params = fields.read::<StartCapturePort>()?;
         let port = params.port;
         self.port(port)?;
         let filter = filter(&params.filter, "bpf_filter")?;
@@ -146,19 +150,19 @@ impl Control {
             }) => Err(Error::execution(format!(
                 "port {port} is joined to {endpoint} already: stop_capture_port first"
             ))),
-            _ => Ok(json!({})),
+            _ => reply(&Empty {}),
         })
     }
 
     pub(super) fn stop_capture_port(&mut self, fields: &Fields<'_>) -> Reply {
-        let port = port_id(fields)?;
+        let PortParams { port } = fields.read()?;
         self.port(port)?;
         self.tell(Request::CloseWire(port));
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(super) fn set_capture_port_filter(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = CapturePort::parse_filter(fields)?;
+        let params = fields.read::<CapturePortFilter>()?;
         let port = params.port;
         self.port(port)?;
         let filter = filter(&params.filter, "bpf_filter")?;
@@ -167,7 +171,7 @@ impl Control {
             Answer::Unknown => Err(Error::execution(format!(
                 "port {port} is joined to no socket: start_capture_port first"
             ))),
-            _ => Ok(json!({})),
+            _ => reply(&Empty {}),
         })
     }
 
@@ -182,24 +186,24 @@ impl Control {
                 packets,
                 pending,
                 started_at,
-            } => Ok(json!({
-                "pending": pending,
-                "start_ts": seconds(started_at),
-                "pkts": fetched(&packets, snap_bytes),
-            })),
+            } => reply(&FetchedPackets {
+                pending,
+                start_ts: seconds(started_at),
+                pkts: fetched(&packets, snap_bytes),
+            }),
             _ => Err(unknown_capture(capture)),
         })
     }
 }
 
 /// The packets of a reply.
-pub(super) fn fetched(packets: &[Captured], snap_bytes: usize) -> Value {
+pub(super) fn fetched(packets: &[Captured], snap_bytes: usize) -> Vec<FetchedPacket> {
     let packet = |packet: &Captured| {
         let bytes = match snap_bytes {
             0 => packet.bytes.len(),
             snap => snap.min(packet.bytes.len()),
         };
-        let fetched = FetchedPacket {
+        FetchedPacket {
             ts: seconds(packet.at),
             binary: STANDARD.encode(&packet.bytes[..bytes]),
             port: packet.port,
@@ -209,37 +213,36 @@ pub(super) fn fetched(packets: &[Captured], snap_bytes: usize) -> Value {
                 Origin::Transmitted => "TX",
                 Origin::Received => "RX",
             },
-        };
-        serde_json::to_value(fetched).expect("a plain struct")
+        }
     };
     packets.iter().map(packet).collect()
 }
 
-fn status(state: &CaptureState) -> Value {
+fn status(state: &CaptureState) -> CaptureStatus {
     let settings = &state.settings;
-    let mut status = json!({
-        "id": state.number,
-        "state": if state.is_active { "ACTIVE" } else { "STOPPED" },
-        "matched": state.matched,
-        "fetched": state.fetched,
-        "filter": {
-            "tx": settings.transmit_ports, "rx": settings.receive_ports, "bpf": state.filter,
+    let endpoint = state.endpoint.as_ref();
+    CaptureStatus {
+        id: state.number,
+        state: if state.is_active { "ACTIVE" } else { "STOPPED" },
+        matched: state.matched,
+        fetched: state.fetched,
+        filter: CaptureFilter {
+            tx: settings.transmit_ports,
+            rx: settings.receive_ports,
+            bpf: state.filter.clone(),
         },
-        "count": state.count,
-        "bytes": state.bytes,
-        "lost": state.lost,
-        "limit": settings.packets_max,
-        "snaplen": settings.snap_bytes,
-        "mode": match settings.overflow {
-            Overflow::KeepFirst => "fixed",
-            Overflow::KeepLast => "cyclic",
+        count: state.count,
+        bytes: state.bytes,
+        lost: state.lost,
+        limit: settings.packets_max,
+        snaplen: settings.snap_bytes,
+        mode: match settings.overflow {
+            Overflow::KeepFirst => CaptureMode::Fixed,
+            Overflow::KeepLast => CaptureMode::Cyclic,
         },
-    });
-    if let Some(endpoint) = &state.endpoint {
-        status["endpoint"] = json!(endpoint.text);
-        status["format"] = json!(endpoint.format.name());
+        endpoint: endpoint.map(|endpoint| endpoint.text.clone()),
+        format: endpoint.map(|endpoint| endpoint.format.name()),
     }
-    status
 }
 
 /// Its form follows from its end, which for a socket is no part of the address.

@@ -1,27 +1,27 @@
 //! Commands about what a port receives: service mode and the receive queue.
 
-use allosaur_api::commands::ports::port_id;
-use allosaur_api::commands::service::{Service, SetRxFeature};
-use allosaur_api::{Error, Fields};
+use allosaur_api::commands::ports::PortParams;
+use allosaur_api::commands::service::{RxFeature, RxQueuePackets, Service, SetRxFeature};
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::host::ANNOUNCE_INTERVAL;
 use allosaur_engine::time::SECOND;
 use serde_json::{Value, json};
 
 use crate::control::capture::fetched;
 use crate::control::ports::layers::answers_echo;
-use crate::control::{Control, Reply};
+use crate::control::{Control, Reply, reply};
 use crate::rx_taps::{Answer, PortState, Request, ServiceMask, ServiceMode};
 
 impl Control {
     pub(in crate::control) fn service(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = Service::parse(fields)?;
+        let params = fields.read::<Service>()?;
         let mode = match (params.filtered, params.enabled) {
             (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
         self.set_service(params.port, mode)?;
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(in crate::control) fn set_service(
@@ -52,11 +52,11 @@ impl Control {
     pub(in crate::control) fn set_rx_feature(&mut self, fields: &Fields<'_>) -> Reply {
         let params = SetRxFeature::parse(fields)?;
         let port = self.port(params.port)?;
-        let is_queue = params.feature == "queue";
+        let is_queue = params.feature == RxFeature::Queue;
         if params.enabled && !is_queue {
             return Err(Error::execution(format!(
                 "the receive feature '{}' is not supported: leave 'enabled' false",
-                params.feature
+                params.feature.name()
             )));
         }
         if params.enabled && !port.service.is_on() {
@@ -72,11 +72,11 @@ impl Control {
             };
             self.tell(request);
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(in crate::control) fn rx_queue_packets(&mut self, fields: &Fields<'_>) -> Reply {
-        let id = port_id(fields)?;
+        let PortParams { port: id } = fields.read()?;
         if !self.port(id)?.service.is_on() {
             return Err(Error::execution(format!(
                 "port {id} is not in service mode, which a receive queue needs: switch it on with \
@@ -84,7 +84,9 @@ impl Control {
             )));
         }
         self.ask(Request::TakeQueue(id), move |_, answer, _| match answer {
-            Answer::Packets { packets, .. } => Ok(json!({"pkts": fetched(&packets, 0)})),
+            Answer::Packets { packets, .. } => reply(&RxQueuePackets {
+                pkts: fetched(&packets, 0),
+            }),
             _ => Err(Error::execution(format!(
                 "port {id} has no receive queue: switch it on with 'set_rx_feature'"
             ))),

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use allosaur_api::commands::events::{Events, PublishNow, session_id};
 use allosaur_api::commands::groups::TpgStatus;
 use allosaur_api::commands::server::{
-    ApiSync, ApiSyncV2, CoreUtilization, Pong, PortInfo, RxInfo, SetGlobalConfig, Shutdown,
-    SystemInfo, Utilization, Version,
+    ApiHandle, ApiSync, ApiSyncV2, ApiSynced, CommandNames, CoreUtilization, Pong, PortInfo,
+    RxInfo, SetGlobalConfig, Shutdown, SyncedApi, SystemInfo, Utilization, Version,
 };
-use allosaur_api::{Error, Fields, ServerMethod, commands};
+use allosaur_api::{Empty, Error, Fields, ServerMethod, commands};
 use allosaur_engine::flow_stats::FLOW_GROUPS;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::control::config::mac_text;
 use crate::control::ports::port::{Port, State};
@@ -124,24 +124,30 @@ impl Control {
     }
 
     pub(super) fn api_sync(&self, fields: &Fields<'_>) -> Reply {
-        let params = ApiSync::parse(fields)?;
+        let ApiSync { api_vers } = fields.read()?;
+        let [client] = api_vers;
         let api = self.find_api(mode_name(PortMode::Stateless))?;
-        check_version(api, params.major, params.minor)?;
-        let handle = self.api_handles.of(api.mode);
-        Ok(json!({"api_vers": [{"type": params.kind, "api_h": handle}]}))
+        check_version(api, client.major, client.minor)?;
+        let synced = SyncedApi {
+            kind: client.kind,
+            api_h: self.api_handles.of(api.mode).to_owned(),
+        };
+        reply(&ApiSynced { api_vers: [synced] })
     }
 
     pub(super) fn api_sync_v2(&self, fields: &Fields<'_>) -> Reply {
-        let params = ApiSyncV2::parse(fields)?;
+        let params: ApiSyncV2 = fields.read()?;
         let api = self.find_api(&params.name)?;
         check_version(api, params.major, params.minor)?;
-        Ok(json!({"api_h": self.api_handles.of(api.mode)}))
+        reply(&ApiHandle {
+            api_h: self.api_handles.of(api.mode).to_owned(),
+        })
     }
 
     pub(super) fn supported_commands(&self, fields: &Fields<'_>) -> Reply {
         let mode = api_mode(self.api(fields).mode);
         let there = commands().filter(|command| command.method.is_in(mode));
-        Ok(there.map(|command| command.name).collect())
+        reply(&CommandNames(there.map(|command| command.name).collect()))
     }
 
     pub(super) fn system_info(&self) -> Reply {
@@ -176,8 +182,8 @@ impl Control {
 
     /// The room of all transmit queues, for the frame sizes of TRex's pools; ports by the NUMA node
     /// of their device, and those without one with the first.
-    fn buffer_stats(&self, view: &View<'_>) -> Value {
-        let mut sockets: BTreeMap<String, BTreeMap<&str, [u64; 2]>> = BTreeMap::new();
+    fn buffer_stats(&self, view: &View<'_>) -> BTreeMap<String, BTreeMap<&'static str, [u64; 2]>> {
+        let mut sockets: BTreeMap<String, BTreeMap<&'static str, [u64; 2]>> = BTreeMap::new();
         for (id, port) in (0..).zip(&self.ports) {
             let node = port.config.numa_node.unwrap_or(0);
             let socket = sockets.entry(format!("cpu-socket-{node}")).or_default();
@@ -188,7 +194,7 @@ impl Control {
                 *total += room.total;
             }
         }
-        json!(sockets)
+        sockets
     }
 
     /// Whether a port sends streams, or has flows.
@@ -214,8 +220,9 @@ impl Control {
     }
 
     pub(super) fn set_global_config(&mut self, fields: &Fields<'_>) -> Reply {
-        self.global_config.set(&SetGlobalConfig::parse(fields)?);
-        Ok(Value::Null)
+        let wanted: SetGlobalConfig = fields.read()?;
+        self.global_config.set(&wanted);
+        reply(&())
     }
 
     pub(super) fn global_config(&self) -> Reply {
@@ -223,7 +230,7 @@ impl Control {
     }
 
     pub(super) fn shutdown(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = Shutdown::parse(fields)?;
+        let params: Shutdown = fields.read()?;
         let foreign = |(_, port): &(usize, &Port)| {
             let owner = port.owner.as_ref();
             owner.is_some_and(|owner| owner.user != params.user)
@@ -237,7 +244,7 @@ impl Control {
         let cause = format!("shutdown by '{}'", params.user);
         self.handle_end(&cause, view.now_ns);
         self.actions.push_back(Action::Shutdown);
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(super) fn publish_now(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {

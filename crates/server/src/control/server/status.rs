@@ -1,9 +1,10 @@
 //! What the server does: who owns what, and what runs since when.
 
 use allosaur_api::Fields;
-use allosaur_api::commands::status::{PortOwner, PortUse, ProfileUse, RunUse, Status};
+use allosaur_api::commands::status::{
+    PortOwner, PortUse, ProfileState, ProfileUse, RunUse, Status,
+};
 use allosaur_engine::time::{Nanos, SECOND};
-use serde_json::json;
 
 use crate::control::ports::owner::Owner;
 use crate::control::ports::port::{Port, State};
@@ -44,7 +45,7 @@ fn profiles(port: &Port, now_ns: Nanos) -> Vec<ProfileUse> {
     let there = there.filter(|(_, profile)| profile.state() != State::Idle);
     let used = there.map(|(name, profile)| ProfileUse {
         profile_id: name.clone(),
-        state: json!(profile.state().name()),
+        state: ProfileState::Stateless(profile.state().name()),
         streams: Some(profile.streams.len()),
         run: profile.run.as_ref().map(|run| RunUse {
             running_s: seconds_since(run.start_at, now_ns),

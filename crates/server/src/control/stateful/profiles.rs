@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use allosaur_api::commands::ports::profile_id;
 use allosaur_api::commands::stateful::profiles::{Fragment, StatefulProfileList};
-use allosaur_api::commands::status::{ProfileUse, RunUse};
+use allosaur_api::commands::status::{ProfileState, ProfileUse, RunUse};
 use allosaur_api::events::{Event, StatefulPhase};
 use allosaur_api::limits::{
     PROFILE_NAME_BYTES_MAX, STATEFUL_PROFILE_BYTES_MAX, STATEFUL_PROFILES_BYTES_MAX,
@@ -170,7 +170,7 @@ impl Control {
             let run = profile.run.as_ref().filter(|_| profile.is_busy());
             ProfileUse {
                 profile_id: name.clone(),
-                state: json!(profile.phase as u8),
+                state: ProfileState::Stateful(profile.phase as u8),
                 streams: None,
                 run: run.map(|run| RunUse {
                     running_s: seconds_since(run.start_at, now_ns),

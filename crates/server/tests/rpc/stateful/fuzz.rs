@@ -1,6 +1,10 @@
 //! Any requests in any order, with any parameters: answered, each, and the server goes on.
 
-use allosaur_api::{Mode, commands};
+use std::sync::LazyLock;
+
+use allosaur_api::schema::Field;
+use allosaur_api::table::commands_with_params;
+use allosaur_api::{Command, Mode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -55,17 +59,24 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The commands of stateful mode, with their parameters.
+fn table() -> &'static [(&'static Command, Vec<Field>)] {
+    static TABLE: LazyLock<Vec<(&Command, Vec<Field>)>> = LazyLock::new(|| {
+        let all = commands_with_params().into_iter();
+        all.filter(|(command, _)| command.method.is_in(Mode::Stateful))
+            .collect()
+    });
+    &TABLE
+}
+
 fn take(server: &mut Owned, step: &Step) {
     match step {
         Step::Call(place, changes) => {
-            let table: Vec<_> = commands()
-                .filter(|c| c.method.is_in(Mode::Stateful))
-                .collect();
-            let command = place.get(&table);
+            let (command, params_of_it) = place.get(table());
             let mut params: Value = serde_json::from_str(command.example.params).expect("JSON");
             for (place, value) in changes {
-                if !command.params.is_empty() {
-                    params[place.get(command.params).name] = value.clone();
+                if !params_of_it.is_empty() {
+                    params[place.get(params_of_it).name.as_str()] = value.clone();
                 }
             }
             let reply = server.call(command.name, params);
