@@ -13,7 +13,6 @@ from allosaur.report import (
     PortRates,
     Series,
     StreamLatency,
-    _flow_view,
     _latency,
     _numbers,
     _over_time,
@@ -206,7 +205,7 @@ def test_the_first_and_the_last_interval_are_not_drawn() -> None:
     uneven = [PortRates(time_s) for time_s in (0.1, 0.2, 0.3, 1.1, 1.9)]
     assert [one.time_s for one in _over_time.whole(uneven, 2.0)] == [0.2, 0.3, 1.1], "each has its own width"
     flows = [FlowRates(one.time_s) for one in series]
-    assert [one.time_s for one in _flow_view.whole(flows, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
+    assert [one.time_s for one in _over_time.whole(flows, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=50))

@@ -3,10 +3,17 @@
 Nothing here talks to a server: a sampler is given the function that reads the counters.
 """
 
-from allosaur.report._counters import PortCounters, SizeClasses, difference, total
-from allosaur.report._flow_counters import SIDES, FlowCounters, SideCounters
+from allosaur.report._counters import PortCounters, PortRates, Sampler, SizeClasses, total
+from allosaur.report._fields import difference
+from allosaur.report._flow_counters import (
+    SIDES,
+    FlowCounters,
+    FlowRates,
+    FlowSampler,
+    SideCounters,
+    SideRates,
+)
 from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
-from allosaur.report._flow_sampling import FlowRates, FlowSampler, SideRates
 from allosaur.report._flow_view import FlowTraffic, flow_headlines, flow_hints, flow_sections
 from allosaur.report._limit_view import Limit, LimitCase, LimitTrial, limit_sections
 from allosaur.report._model import (
@@ -24,7 +31,6 @@ from allosaur.report._model import (
 )
 from allosaur.report._page import write_report
 from allosaur.report._readings import Readings
-from allosaur.report._sampling import PortRates, Sampler
 from allosaur.report._scale import Axis, linear_axis, named_axis
 from allosaur.report._stream_view import StreamTraffic, stream_headlines, stream_sections
 from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total

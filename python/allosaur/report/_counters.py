@@ -1,14 +1,19 @@
-"""The counters of one port: what it sent, received and missed; their differences and sums.
+"""The counters of ports: what they sent, received and missed, over time.
 
-All bytes are with the 4-byte frame check sequence. A counter that the server does not have is `None`
-(TRex does not count missed packets, nor sizes), never a zero that would look like a measurement.
+All bytes are with the 4-byte frame check sequence. What the server does not count is `None`: TRex counts
+neither missed packets nor sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from allosaur.report import _fields
+from allosaur.report._fields import counter, difference, per_second
+from allosaur.report._readings import Readings, Sample
 
 SizeClasses = Mapping[str, int]
 """Packets by frame size with FCS, by class: `{"64": n, "65-127": n, ..., "1519-": n}`."""
@@ -18,40 +23,28 @@ SizeClasses = Mapping[str, int]
 class PortCounters:
     """What one port counted."""
 
-    tx_packets: int = 0
-    tx_bytes: int = 0
-    rx_packets: int = 0
-    rx_bytes: int = 0
-    missed_packets: int | None = None
+    tx_packets: int = counter("opackets")
+    tx_bytes: int = counter("obytes")
+    rx_packets: int = counter("ipackets")
+    rx_bytes: int = counter("ibytes")
+    missed_packets: int | None = counter("missed_packets", default=None)
     """Packets whose time had come and that were not sent: load that was asked for and not reached."""
-    queue_full: int | None = None
+    queue_full: int | None = counter("queue_full", default=None)
     """How often the port had no room for a packet. It was sent later, or it is in `missed_packets`."""
-    tx_lost_packets: int | None = None
+    tx_lost_packets: int | None = counter("oerrors", default=None)
     """Frames that could not leave the port, and are not in `tx_packets`: its interface or the other end
     refused them (longer than its MTU?), or they still waited when the traffic had ended."""
-    rx_lost_packets: int | None = None
+    rx_lost_packets: int | None = counter("rx_lost_packets", default=None)
     """Frames that the in-memory link towards this port lost, because it was told to."""
-    tx_by_size: SizeClasses | None = None
-    rx_by_size: SizeClasses | None = None
-    rx_overflow_packets: int | None = None
+    tx_by_size: SizeClasses | None = field(default=None, metadata={"names": ("tx_by_size",)})
+    rx_by_size: SizeClasses | None = field(default=None, metadata={"names": ("rx_by_size",)})
+    rx_overflow_packets: int | None = counter("ierrors", default=None)
     """Frames that arrived at an interface and that this machine did not take in time: no loss of a device."""
 
     @classmethod
     def from_stats(cls, stats: Mapping[str, Any]) -> PortCounters:
         """Take the counters from one port's part of `STLClient.get_stats()`."""
-        return cls(
-            tx_packets=int(stats.get("opackets", 0)),
-            tx_bytes=int(stats.get("obytes", 0)),
-            rx_packets=int(stats.get("ipackets", 0)),
-            rx_bytes=int(stats.get("ibytes", 0)),
-            missed_packets=_optional(stats.get("missed_packets")),
-            queue_full=_optional(stats.get("queue_full")),
-            tx_lost_packets=_optional(stats.get("oerrors")),
-            rx_lost_packets=_optional(stats.get("rx_lost_packets")),
-            rx_overflow_packets=_optional(stats.get("ierrors")),
-            tx_by_size=stats.get("tx_by_size"),
-            rx_by_size=stats.get("rx_by_size"),
-        )
+        return cls(**_fields.read(cls, stats))
 
     @property
     def offered_packets(self) -> int:
@@ -65,39 +58,56 @@ class PortCounters:
 
     def to_json(self) -> dict[str, Any]:
         """Return the counters as plain data, with `offered_packets`."""
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("tx_by_size", "rx_by_size"):
-            values[name] = None if values[name] is None else dict(values[name])
-        return {"offered_packets": self.offered_packets, **values}
+        return {"offered_packets": self.offered_packets, **_fields.plain(self)}
 
 
-def difference(later: PortCounters, earlier: PortCounters) -> PortCounters:
-    """Return what was counted between two readings of the same port."""
-    return _combine(later, earlier, sign=-1)
+@dataclass(frozen=True)
+class PortRates:
+    """How fast one port was between two samples. Bits are of layer 2, with FCS."""
+
+    time_s: float
+    """The later end of the interval, in seconds after the start."""
+    tx_pps: float = per_second("tx_packets")
+    tx_bps: float = per_second("tx_bytes", 8)
+    rx_pps: float = per_second("rx_packets")
+    rx_bps: float = per_second("rx_bytes", 8)
+
+
+Ports = Mapping[int, PortCounters]
+
+
+class Sampler(Readings[Ports]):
+    """Readings of ports. What they have counted when it is made is the zero."""
+
+    def __init__(self, read: Callable[[], Ports], clock: Callable[[], float] = time.monotonic) -> None:
+        base = dict(read())
+
+        def counted(ports: Ports) -> Ports:
+            return {port: difference(now, base[port]) for port, now in ports.items()}
+
+        super().__init__(lambda: counted(read()), counted(base), clock)
+
+    def recent(self, window_s: float = 1.0) -> dict[int, PortRates]:
+        """Return the rates of each port over about the last `window_s` seconds."""
+        first, last = self.window(window_s)
+        return {port: _rates(first, last, port) for port in last.counters}
+
+    def rates(self, port: int, end_s: float | None = None) -> list[PortRates]:
+        """Return the rates of one port between samples, in the order of time; see :meth:`bins`."""
+        return [_rates(*one, port) for one in self.bins(_packets_a_second, end_s)]
 
 
 def total(counters: Iterable[PortCounters]) -> PortCounters:
     """Return the sum over ports. A counter is `None` in the sum only if no port has it."""
-    result: PortCounters | None = None
-    for one in counters:
-        result = one if result is None else _combine(result, one, sign=1)
-    return result or PortCounters()
+    return _fields.total(counters, PortCounters())
 
 
-def _optional(value: Any) -> int | None:
-    return None if value is None else int(value)
+def _packets_a_second(earlier: Sample[Ports], later: Sample[Ports]) -> float:
+    rates = [_rates(earlier, later, port) for port in later.counters]
+    return sum(one.tx_pps + one.rx_pps for one in rates)
 
 
-def _combine(a: PortCounters, b: PortCounters, sign: int) -> PortCounters:
-    changes: dict[str, Any] = {}
-    for field in fields(PortCounters):
-        left, right = getattr(a, field.name), getattr(b, field.name)
-        if left is None or right is None:
-            changes[field.name] = left if left is not None else right
-        elif isinstance(left, Mapping):
-            changes[field.name] = {
-                key: left.get(key, 0) + sign * right.get(key, 0) for key in {**left, **right}
-            }
-        else:
-            changes[field.name] = left + sign * right
-    return replace(a, **changes)
+def _rates(earlier: Sample[Ports], later: Sample[Ports], port: int) -> PortRates:
+    span_s = later.time_s - earlier.time_s
+    a, b = earlier.counters[port], later.counters[port]
+    return PortRates(later.time_s, **_fields.between(PortRates, a, b, span_s))

@@ -1,95 +1,73 @@
-"""The counters of flows: what began, what was missed, what was sent and received, and what went wrong.
+"""The counters of flows, over time: what began, was missed, was sent and received, and went wrong.
 
 They come by TRex's names (`tcps_connattempt` and so on); this gives them the names of a report. Bytes of
-data are those of applications; bytes on the wire are of whole frames, with FCS. A counter that the server
-does not have is `None`, never a zero that would look like a measurement.
+data are those of applications; bytes on the wire are of whole frames, with FCS.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from allosaur.report import _fields
+from allosaur.report._fields import at_end, counter, per_second, rates_of
 from allosaur.report._flow_outcomes import Outcomes
+from allosaur.report._readings import Readings, Sample
 
 SIDES = ("client", "server")
 """Clients open flows, on even ports; servers answer them, on odd ports."""
-
-_TOTALS = (
-    ("opened flows", "begun_flows"),
-    ("connected flows", "connected_flows"),
-    ("closed flows", "closed_flows"),
-    ("active flows", "active_flows"),
-    ("data bytes sent", "tx_data_bytes"),
-    ("data bytes received", "rx_data_bytes"),
-    ("UDP messages sent", "tx_messages"),
-    ("UDP messages received", "rx_messages"),
-    ("packets sent", "tx_packets"),
-    ("packets received", "rx_packets"),
-)
 
 
 @dataclass(frozen=True)
 class SideCounters:
     """What one side counted."""
 
-    begun_flows: int = 0
+    begun_flows: int = counter(
+        *("tcps_connattempt", "udps_connects"),
+        server=("tcps_accepts", "udps_accepts"),
+        label="opened flows",
+    )
     """Clients: flows that were opened. Servers: flows that came."""
-    connected_flows: int = 0
+    # A server's end of UDP has no handshake: it knows of both ends as soon as it is there.
+    connected_flows: int = counter(
+        *("tcps_connects", "udps_connects"),
+        server=("tcps_connects", "udps_accepts"),
+        label="connected flows",
+    )
     """Flows of which both ends knew. For UDP these are all that were opened."""
-    closed_flows: int = 0
-    active_flows: int = 0
+    closed_flows: int = counter("tcps_closed", "udps_closed", label="closed flows")
+    active_flows: int = counter("m_active_flows", label="active flows")
     """Flows that there are now, with those that are not connected yet."""
-    established_flows: int = 0
-    tx_data_bytes: int = 0
-    rx_data_bytes: int = 0
-    tx_messages: int = 0
+    established_flows: int = counter("m_est_flows")
+    tx_data_bytes: int = counter("tcps_sndbyte_ok", "udps_sndbyte", label="data bytes sent")
+    rx_data_bytes: int = counter("tcps_rcvbyte", "udps_rcvbyte", label="data bytes received")
+    tx_messages: int = counter("udps_sndpkt", label="UDP messages sent")
     """UDP only, as are the received ones."""
-    rx_messages: int = 0
-    tx_message_bytes: int = 0
+    rx_messages: int = counter("udps_rcvpkt", label="UDP messages received")
+    tx_message_bytes: int = counter("udps_sndbyte")
     """What of the data bytes was in UDP messages, as of the received ones."""
-    rx_message_bytes: int = 0
-    dropped_flows: int = 0
+    rx_message_bytes: int = counter("udps_rcvbyte")
+    dropped_flows: int = counter("tcps_drops")
     """TCP connections that were established, and ended otherwise than in order: by whichever end."""
-    tx_packets: int = 0
-    rx_packets: int = 0
-    tx_wire_bytes: int = 0
-    rx_wire_bytes: int = 0
+    tx_packets: int = counter("opackets", label="packets sent")
+    rx_packets: int = counter("ipackets", label="packets received")
+    tx_wire_bytes: int = counter("obytes")
+    rx_wire_bytes: int = counter("ibytes")
 
     @classmethod
     def from_stats(
         cls, side: str, traffic: Mapping[str, Any], ports: Mapping[Any, Mapping[str, Any]]
     ) -> SideCounters:
         """Take one side's part of `ASTFClient.get_stats()`: its counters, and those of its ports."""
-        own = [stats for port, stats in ports.items() if isinstance(port, int) and port % 2 == _parity(side)]
-        began = (
-            ("tcps_connattempt", "udps_connects") if side == "client" else ("tcps_accepts", "udps_accepts")
-        )
-        # A server's end of UDP has no handshake: it knows of both ends as soon as it is there.
-        messages = "udps_connects" if side == "client" else "udps_accepts"
-        return cls(
-            begun_flows=_sum(traffic, *began),
-            connected_flows=_sum(traffic, "tcps_connects", messages),
-            closed_flows=_sum(traffic, "tcps_closed", "udps_closed"),
-            active_flows=_sum(traffic, "m_active_flows"),
-            established_flows=_sum(traffic, "m_est_flows"),
-            tx_data_bytes=_sum(traffic, "tcps_sndbyte_ok", "udps_sndbyte"),
-            rx_data_bytes=_sum(traffic, "tcps_rcvbyte", "udps_rcvbyte"),
-            tx_messages=_sum(traffic, "udps_sndpkt"),
-            rx_messages=_sum(traffic, "udps_rcvpkt"),
-            tx_message_bytes=_sum(traffic, "udps_sndbyte"),
-            rx_message_bytes=_sum(traffic, "udps_rcvbyte"),
-            dropped_flows=_sum(traffic, "tcps_drops"),
-            tx_packets=sum(int(stats.get("opackets", 0)) for stats in own),
-            rx_packets=sum(int(stats.get("ipackets", 0)) for stats in own),
-            tx_wire_bytes=sum(int(stats.get("obytes", 0)) for stats in own),
-            rx_wire_bytes=sum(int(stats.get("ibytes", 0)) for stats in own),
-        )
+        parity = SIDES.index(side)
+        own = [stats for port, stats in ports.items() if isinstance(port, int) and port % 2 == parity]
+        return cls(**_fields.read(cls, traffic, *own, side=side))
 
     def to_json(self) -> dict[str, int]:
         """Return the counters as plain data."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return _fields.plain(self)
 
 
 @dataclass(frozen=True)
@@ -110,14 +88,23 @@ class FlowCounters:
         """What the profile asked for so far: what was opened and what was missed."""
         return self.client.begun_flows + (self.missed_flows or 0)
 
+    @property
+    def opener(self) -> SideCounters:
+        """The clients; the servers where there are no clients of ours."""
+        return self.client if self.client.begun_flows else self.server
+
+    @property
+    def failed_flows(self) -> int:
+        """Flows that ended before their program, on the side that has more of them."""
+        return 0 if self.outcomes is None else max(self.outcomes.side(side).failed() for side in SIDES)
+
     def side(self, name: str) -> SideCounters:
         """Return the counters of `client` or `server`."""
         return self.client if name == "client" else self.server
 
     def totals(self) -> Iterator[tuple[str, list[int]]]:
         """Return what a table of totals shows of both sides; UDP only where there is some."""
-        for label, name in _TOTALS:
-            values = [getattr(side, name) for side in (self.client, self.server)]
+        for name, label, values in _fields.rows((self.client, self.server)):
             if any(values) or "UDP" not in label:
                 yield label, values
             if name == "closed_flows" and self.outcomes is not None:
@@ -190,9 +177,65 @@ class FlowCounters:
         }
 
 
-def _parity(side: str) -> int:
-    return 0 if side == "client" else 1
+@dataclass(frozen=True)
+class SideRates:
+    """How fast one side was. Bits of data are those of applications, on the wire those of frames with FCS."""
+
+    connected_fps: float = per_second("connected_flows")
+    """Flows a second."""
+    tx_data_bps: float = per_second("tx_data_bytes", 8)
+    rx_data_bps: float = per_second("rx_data_bytes", 8)
+    tx_wire_bps: float = per_second("tx_wire_bytes", 8)
+    rx_wire_bps: float = per_second("rx_wire_bytes", 8)
+    tx_pps: float = per_second("tx_packets")
+    rx_pps: float = per_second("rx_packets")
 
 
-def _sum(traffic: Mapping[str, Any], *names: str) -> int:
-    return sum(int(traffic.get(name, 0)) for name in names)
+@dataclass(frozen=True)
+class FlowRates:
+    """How fast a profile was between two samples."""
+
+    time_s: float
+    """The later end of the interval, in seconds after the start."""
+    offered_fps: float = per_second("offered_flows")
+    begun_fps: float = per_second("client.begun_flows")
+    missed_fps: float = per_second("missed_flows")
+    client: SideRates = field(default_factory=SideRates, metadata=rates_of("client", SideRates))
+    server: SideRates = field(default_factory=SideRates, metadata=rates_of("server", SideRates))
+    active_flows: int = at_end("opener.active_flows")
+    """At the later end, of clients; of servers where there are no clients."""
+    established_flows: int = at_end("opener.established_flows")
+    errors: int = at_end("error_events")
+    """How often something went wrong since the start, on both sides together."""
+    failed_flows: int = at_end("failed_flows")
+    """Flows that ended before their program since the start, on the side that has more of them."""
+
+    def side(self, name: str) -> SideRates:
+        """Return the rates of `client` or `server`."""
+        return self.client if name == "client" else self.server
+
+
+class FlowSampler(Readings[FlowCounters]):
+    """Readings of a profile, whose counters begin at zero when it starts."""
+
+    def __init__(self, read: Callable[[], FlowCounters], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(read, FlowCounters(), clock)
+
+    def recent(self, window_s: float = 1.0) -> FlowRates:
+        """Return the rates over about the last `window_s` seconds."""
+        return _rates(*self.window(window_s))
+
+    def rates(self, end_s: float | None = None) -> list[FlowRates]:
+        """Return the rates between samples, in the order of time; `end_s` is when the last flow began."""
+        return [_rates(*one) for one in self.bins(_flows_a_second, end_s)]
+
+
+def _flows_a_second(earlier: Sample[FlowCounters], later: Sample[FlowCounters]) -> float:
+    rates = _rates(earlier, later)
+    return rates.begun_fps + rates.server.connected_fps
+
+
+def _rates(earlier: Sample[FlowCounters], later: Sample[FlowCounters]) -> FlowRates:
+    span_s = later.time_s - earlier.time_s
+    found = _fields.between(FlowRates, earlier.counters, later.counters, span_s)
+    return FlowRates(later.time_s, **found)

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from allosaur.report import _fields
+from allosaur.report._fields import counter, plus
+
 FAILED = ("reset", "closed_early", "timed_out", "refused", "cut_off", "aborted")
 """The ways in which a flow ends before its program did."""
 HTTP_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
@@ -17,18 +20,6 @@ HTTP_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 GOOD_CLASSES = ("1xx", "2xx", "3xx")
 TIMES = {"connect": "connect", "first_byte": "first byte", "program": "whole program"}
 """The times of clients' flows, by the server's names, with what a table calls them."""
-_LABELS = {
-    "completed": "completed flows",
-    "reset": "reset by the peer",
-    "closed_early": "closed early by the peer",
-    "timed_out": "timed out",
-    "refused": "refused",
-    "cut_off": "cut off by the end",
-    "aborted": "given up here",
-    "unanswered": "got no data",
-    **{f"http_{name}": f"HTTP {name} responses" for name in HTTP_CLASSES},
-}
-
 Times = Mapping[str, Mapping[str, float]]
 """Of `connect`, `first_byte` and `program`: `count`, and where that is not 0 `min_us`, `p50_us` and so on."""
 
@@ -37,21 +28,21 @@ Times = Mapping[str, Mapping[str, float]]
 class SideOutcomes:
     """How the flows of one side ended."""
 
-    completed: int = 0
-    reset: int = 0
-    closed_early: int = 0
-    timed_out: int = 0
-    refused: int = 0
-    cut_off: int = 0
-    aborted: int = 0
-    unanswered: int = 0
+    completed: int = counter(label="completed flows")
+    reset: int = counter(label="reset by the peer")
+    closed_early: int = counter(label="closed early by the peer")
+    timed_out: int = counter(label="timed out")
+    refused: int = counter(label="refused")
+    cut_off: int = counter(label="cut off by the end")
+    aborted: int = counter(label="given up here")
+    unanswered: int = counter(label="got no data")
     """Flows that waited for data and ended without any, in whichever way."""
-    http_1xx: int = 0
-    http_2xx: int = 0
-    http_3xx: int = 0
-    http_4xx: int = 0
-    http_5xx: int = 0
-    http_other: int = 0
+    http_1xx: int = counter(label="HTTP 1xx responses")
+    http_2xx: int = counter(label="HTTP 2xx responses")
+    http_3xx: int = counter(label="HTTP 3xx responses")
+    http_4xx: int = counter(label="HTTP 4xx responses")
+    http_5xx: int = counter(label="HTTP 5xx responses")
+    http_other: int = counter(label="HTTP other responses")
 
     @classmethod
     def from_reply(cls, side: Mapping[str, int]) -> SideOutcomes:
@@ -76,13 +67,9 @@ class SideOutcomes:
         """Count the flows that ended before their program did, but for some ways."""
         return sum(self.count(name) for name in FAILED if name not in without)
 
-    def plus(self, other: SideOutcomes) -> SideOutcomes:
-        """Add those of another profile."""
-        return SideOutcomes(*(self.count(one.name) + other.count(one.name) for one in fields(self)))
-
     def to_json(self) -> dict[str, int]:
         """Return the counts as plain data."""
-        return {one.name: self.count(one.name) for one in fields(self)}
+        return _fields.plain(self)
 
 
 @dataclass(frozen=True)
@@ -106,13 +93,12 @@ class Outcomes:
     def plus(self, other: Outcomes) -> Outcomes:
         """Add those of another profile. Percentiles do not add up: of two with times, none are left."""
         times = [one.times for one in (self, other) if any(was_timed(time) for time in one.times.values())]
-        client, server = self.client.plus(other.client), self.server.plus(other.server)
+        client, server = plus(self.client, other.client), plus(self.server, other.server)
         return Outcomes(client, server, times[0] if len(times) == 1 else {})
 
     def rows(self) -> Iterator[tuple[str, list[int]]]:
         """Return what a table of totals shows of both sides: `completed`, and what is not 0."""
-        for name, label in _LABELS.items():
-            values = [self.client.count(name), self.server.count(name)]
+        for name, label, values in _fields.rows((self.client, self.server)):
             if any(values) or name == "completed":
                 yield label, values
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from allosaur.report._flow_counters import SIDES, FlowCounters
+from allosaur.report._flow_counters import SIDES, FlowCounters, FlowRates
 from allosaur.report._flow_outcomes import TIMES, was_timed
-from allosaur.report._flow_sampling import FlowRates
-from allosaur.report._latency import LatencyRow, latency_headline, latency_section
+from allosaur.report._latency import LatencyRow, latency_headline, latency_section, times_table
 from allosaur.report._model import Chart, Headline, Section, Series, Table, number, text
-from allosaur.report._numbers import count, microseconds, share, short
-from allosaur.report._over_time import END_SHARE
+from allosaur.report._numbers import count, share, short
+from allosaur.report._over_time import whole
 from allosaur.report._streams import StreamLatency
 
 _NOTE = (
@@ -24,15 +23,6 @@ _NOTE_ENDS = (
     "Completed: the program came to its end, and all that it sent was acknowledged. Closed early: the peer "
     "closed while the program waited for data, or had some to deliver. Got no data: however they ended."
 )
-_TIMES = {
-    "min": "min_us",
-    "average": "average_us",
-    "p50": "p50_us",
-    "p90": "p90_us",
-    "p99": "p99_us",
-    "p99.9": "p99_9_us",
-    "max": "max_us",
-}
 _NOTE_TIMES = (
     "Connect: from the SYN of a client to its connection. First byte: from the beginning of a flow to its "
     "first data. Whole program: to the end of the program, where it completed."
@@ -78,7 +68,7 @@ def flow_sections(traffic: FlowTraffic) -> list[Section]:
 def flow_headlines(traffic: FlowTraffic) -> list[Headline]:
     """Return the numbers that stand first."""
     counters = traffic.counters
-    side = counters.client if counters.client.begun_flows else counters.server
+    side = counters.opener
     opened, connected = side.begun_flows, side.connected_flows
     found = [
         Headline("Flows opened" if side is counters.client else "Flows that came", count(opened)),
@@ -107,20 +97,6 @@ def flow_headlines(traffic: FlowTraffic) -> list[Headline]:
         note = f"{short(both, 'bps')} of data"
         found.append(Headline("Flows a second, average", short(connected / duration_s), note))
     return found + latency_headline(_latency_rows(traffic.latency))
-
-
-def whole(rates: Sequence[FlowRates], duration_s: float | None) -> list[FlowRates]:
-    """Return the rates of the intervals that lie wholly within the time in which flows are opened.
-
-    Of an interval in which that time begins or ends, the rate would look like another load.
-    """
-    inside = []
-    earlier_s = 0.0
-    for one in rates:
-        if duration_s is None or one.time_s <= duration_s - END_SHARE * (one.time_s - earlier_s):
-            inside.append(one)
-        earlier_s = one.time_s
-    return inside[1:]
 
 
 def _flows_chart(traffic: FlowTraffic) -> Chart:
@@ -258,15 +234,11 @@ def _ends(counters: FlowCounters) -> Table:
 def _times(counters: FlowCounters) -> Table:
     found = {} if counters.outcomes is None else counters.outcomes.times
     rows = [
-        (
-            label,
-            count(int(found[name]["count"])),
-            *(microseconds(float(found[name][key])) for key in _TIMES.values()),
-        )
+        (label, int(found[name]["count"]), found[name])
         for name, label in TIMES.items()
         if name in found and was_timed(found[name])
     ]
-    return Table("Times of flows", [text(""), number("flows"), *map(number, _TIMES)], rows)
+    return times_table("Times of flows", "flows", rows)
 
 
 def _groups(traffic: FlowTraffic) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from allosaur.report import _scale
@@ -13,14 +13,6 @@ from allosaur.report._streams import StreamLatency
 LINES_MAX = 8
 """Curves in one chart, of those with the longest times. The table has them all."""
 _ROWS_MAX = 100
-_CURVE = {
-    "min": "min_us",
-    "p50": "p50_us",
-    "p90": "p90_us",
-    "p99": "p99_us",
-    "p99.9": "p99_9_us",
-    "max": "max_us",
-}
 _COLUMNS = {
     "min": "min_us",
     "average": "average_us",
@@ -31,6 +23,7 @@ _COLUMNS = {
     "max": "max_us",
     "jitter": "jitter_us",
 }
+_CURVE = {name: field for name, field in _COLUMNS.items() if name not in ("average", "jitter")}
 _LINEAR_UP_TO = 20.0
 """From how many times the least on the times are drawn by powers of ten."""
 
@@ -59,16 +52,28 @@ def latency_section(title: str, name: str, rows: Sequence[LatencyRow]) -> Sectio
     """Return the section of what was measured; `name` tells its chart from others in the page."""
     slowest = sorted(rows, key=_slowness, reverse=True)
     shown = list(rows) if len(rows) <= _ROWS_MAX else slowest[:_ROWS_MAX]
-    cells = [
-        (one.name, count(one.received), *(_cell(one.latency, field) for field in _COLUMNS.values()))
-        for one in shown
-    ]
-    columns = [text(""), number("received"), *map(number, _COLUMNS)]
+    cells = [(one.name, one.received, vars(one.latency)) for one in shown]
     note = "p50: half of the packets took no longer; p99: 99 of 100; and so on."
     if len(shown) < len(rows):
         note += f" {len(shown)} of {len(rows):,} rows: those with the longest times."
     chart = _chart(name, slowest[:LINES_MAX], len(rows))
-    return Section(title, [chart], [Table("Times from port to port", columns, cells)], note)
+    return Section(title, [chart], [times_table("Times from port to port", "received", cells)], note)
+
+
+def times_table(
+    title: str, counted: str, rows: Sequence[tuple[str, int, Mapping[str, float | None]]]
+) -> Table:
+    """Return a table of times: of each row its name, how many were `counted`, and microseconds."""
+    columns = [text(""), number(counted), *map(number, _COLUMNS)]
+    cells = [
+        (
+            name,
+            count(n),
+            *("" if (us := times.get(key)) is None else microseconds(us) for key in _COLUMNS.values()),
+        )
+        for name, n, times in rows
+    ]
+    return Table(title, columns, cells)
 
 
 def _chart(name: str, rows: Sequence[LatencyRow], of: int) -> Chart:
@@ -113,8 +118,3 @@ def _sentence(rows: Sequence[LatencyRow], of: int) -> str:
 
 def _slowness(one: LatencyRow) -> float:
     return one.latency.max_us if one.latency.p99_us is None else one.latency.p99_us
-
-
-def _cell(latency: StreamLatency, field: str) -> str:
-    value = getattr(latency, field)
-    return "" if value is None else microseconds(value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Protocol, TypeVar
 
+from allosaur.report._counters import PortRates
 from allosaur.report._model import Chart, Series
 from allosaur.report._numbers import count, share, short
-from allosaur.report._sampling import PortRates
 from allosaur.report._scale import Point
 from allosaur.report._streams import Direction
 
@@ -16,7 +17,7 @@ CHARTS_MAX = 16
 """Charts of single directions. The tables have them all."""
 _SAME_SHARE = 0.01
 _LEFT_OUT_MAX = 0.3
-END_SHARE = 0.3
+_END_SHARE = 0.3
 """By how much of an interval the traffic may end before it is seen to have ended."""
 
 
@@ -42,7 +43,18 @@ def charts(
     return Charts([*shown, *([lost] if lost else [])], note)
 
 
-def whole(series: Sequence[PortRates], duration_s: float | None) -> list[PortRates]:
+class _Interval(Protocol):
+    """The rates of one interval, of whatever kind of traffic."""
+
+    @property
+    def time_s(self) -> float:
+        """The later end."""
+
+
+Rates = TypeVar("Rates", bound=_Interval)
+
+
+def whole(series: Sequence[Rates], duration_s: float | None) -> list[Rates]:
     """Return the rates of the intervals that lie wholly within the traffic.
 
     The first one begins a little after the traffic, and the last ends after it: their rates would look as if
@@ -52,7 +64,7 @@ def whole(series: Sequence[PortRates], duration_s: float | None) -> list[PortRat
     earlier_s = 0.0
     for one in series:
         # A busy machine reads at other times than at others: each interval has a width of its own.
-        if duration_s is None or one.time_s <= duration_s - END_SHARE * (one.time_s - earlier_s):
+        if duration_s is None or one.time_s <= duration_s - _END_SHARE * (one.time_s - earlier_s):
             inside.append(one)
         earlier_s = one.time_s
     return inside[1:]

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allosaur.report import _over_time, _scale
-from allosaur.report._counters import PortCounters, total
+from allosaur.report._counters import PortCounters, PortRates, total
 from allosaur.report._latency import LatencyRow, latency_headline, latency_section
 from allosaur.report._model import Chart, Headline, Section, Series, Table, number, text
 from allosaur.report._numbers import NOT_COUNTED, count, share, short
-from allosaur.report._sampling import PortRates
 from allosaur.report._streams import Direction, StreamCounters, lost_total
 
 _ROWS_MAX = 100

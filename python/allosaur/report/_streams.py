@@ -8,8 +8,10 @@ that was lost, unless both are of the same group and its latency is not measured
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from allosaur.report import _fields
 
 PERCENTILES = ("p50", "p90", "p99", "p99_9")
 
@@ -67,10 +69,8 @@ class StreamCounters:
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as plain data."""
-        values = asdict(self)
+        values = _fields.plain(replace(self, rx_by_port=dict(sorted(self.rx_by_port.items()))))
         latency = values.pop("latency")
-        values["names"] = list(self.names)
-        values["rx_by_port"] = {str(port): count for port, count in sorted(self.rx_by_port.items())}
         return {**values, "lost_percent": round(self.lost_percent, 6), "latency": latency}
 
 
