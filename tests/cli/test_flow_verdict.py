@@ -248,12 +248,9 @@ def test_a_server_that_does_not_tell_is_judged_by_drops_and_bytes() -> None:
 
 
 def test_a_trial_with_failed_flows_has_no_capacity() -> None:
-    import argparse
-
-    options = argparse.Namespace(missed=0.0, criteria=_thresholds.NONE)
 
     def lost(result: FlowResult) -> int:
-        return ndr_flows.counted(result, 1.0, 2.0, options).lost
+        return ndr_flows.counted(result).lost
 
     assert lost(ended()) == 0
     assert lost(ended(some("reset", 3), some("reset", 2))) == 3

@@ -19,7 +19,7 @@ from allosaur.cli._main import main
 from allosaur.cli.ndr import _cases, _criteria, _names, _plugin, _rates, _rfc2544
 from allosaur.cli.ndr._bench import Scale
 from allosaur.cli.ndr._command import goals
-from allosaur.cli.ndr._streams import Sample
+from allosaur.cli.ndr._rfc2544 import Sample
 from allosaur.search import Trial
 from allosaur.server import LocalServer
 

@@ -18,12 +18,12 @@ from allosaur.cli._profile_kind import is_stateful
 from allosaur.cli.ndr import _criteria, _csv, _report, _rfc2544, _text
 from allosaur.cli.ndr._bench import Bench, Case, Scale
 from allosaur.cli.ndr._cases import cases
-from allosaur.cli.ndr._flows import FlowBench
+from allosaur.cli.ndr._flows import FlowSubject
 from allosaur.cli.ndr._plugin import PlugIn
 from allosaur.cli.ndr._progress import SearchProgress
 from allosaur.cli.ndr._rates import flow_factor
 from allosaur.cli.ndr._result import CaseResult, search_json
-from allosaur.cli.ndr._streams import StreamBench, load_streams
+from allosaur.cli.ndr._streams import StreamSubject, load_streams
 from allosaur.report import write_report
 from allosaur.run.streams._directions import pair_of
 from allosaur.search import Goal, Journal, SearchPlan, Stopped, Trial, find
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
                 load_streams(case, port)
     results: list[CaseResult] = []
     with Interrupt() as interrupt, _run.client_of_run(options, remote, server) as client:
-        bench: Bench = (FlowBench if has_flows else StreamBench)(client, options, interrupt)
+        bench: Bench[Any] = Bench((FlowSubject if has_flows else StreamSubject)(client, options), interrupt)
         with SearchProgress() as progress:
             for case in wanted:
                 results.append(_one(bench, case, options, progress, plugin))
@@ -125,7 +125,11 @@ class _Files:
 
 
 def _one(
-    bench: Bench, case: Case, options: argparse.Namespace, progress: SearchProgress, plugin: PlugIn | None
+    bench: Bench[Any],
+    case: Case,
+    options: argparse.Namespace,
+    progress: SearchProgress,
+    plugin: PlugIn | None,
 ) -> CaseResult:
     """Search the limits of one case, and measure what is wanted beside."""
     begun_s = time.monotonic()
@@ -158,7 +162,7 @@ def _one(
         result.bounds, result.stopped = find(plan, journal)
         if not result.stopped or result.is_stopped_on_purpose:
             _points(result, options.points, measure, progress)
-            if isinstance(bench, StreamBench):
+            if isinstance(bench.subject, StreamSubject):
                 _rfc2544.run(result, bench, options, measure)
     except Stopped as stop:
         result.stopped = str(stop)
@@ -180,7 +184,9 @@ def _points(result: CaseResult, shares: Sequence[float], measure: Any, progress:
     progress.remains(None)
 
 
-def _give(options: argparse.Namespace, bench: Bench, results: Sequence[CaseResult], files: _Files) -> int:
+def _give(
+    options: argparse.Namespace, bench: Bench[Any], results: Sequence[CaseResult], files: _Files
+) -> int:
     """Write and print what was found; return the exit code."""
     problems = [text for one in results if (text := _text.problem(one)) is not None]
     ok = not problems
@@ -202,15 +208,15 @@ def _give(options: argparse.Namespace, bench: Bench, results: Sequence[CaseResul
 
 
 def _json_object(
-    options: argparse.Namespace, bench: Bench, results: Sequence[CaseResult], ok: bool, verdict: str
+    options: argparse.Namespace, bench: Bench[Any], results: Sequence[CaseResult], ok: bool, verdict: str
 ) -> dict[str, Any]:
     return {
         **_result.heading("ndr"),
-        "mode": bench.mode,
+        "mode": bench.subject.mode,
         "profile": options.profile,
         "tunables": _profile.merged(options.tunable),
         "server": _run.server_name(options),
-        "ports": list(bench.ports),
+        "ports": list(bench.subject.ports),
         "search": search_json(
             results[0].plan,
             {

@@ -7,22 +7,38 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from allosaur.cli import _format
 from allosaur.cli._errors import bad_input
+from allosaur.cli.ndr._bench import Bench
 from allosaur.cli.ndr._names import BACK_TO_BACK, FRAME_LOSS, RECOVERY, RESET
 from allosaur.cli.ndr._progress import percent
 from allosaur.cli.ndr._result import CaseResult, trial_json
-from allosaur.cli.ndr._streams import Sample, StreamBench
+from allosaur.cli.ndr._streams import StreamSubject
+from allosaur.run import Moment
+from allosaur.run.streams._progress import StreamMoment
+from allosaur.run.streams._result import StreamResult
 from allosaur.search import NDR, Journal, SearchPlan, Trial, find
 
 Measure = Callable[..., Trial]
+StreamBench = Bench[StreamResult]
 _STEP = 0.1
 _BURST_MAX_S = 2.0
 _BURST_MIN_S = 1e-4
 _OVERLOAD = 1.1
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What all ports had counted at a time of the traffic."""
+
+    time_s: float
+    received: int
+    lost: int
+    """Packets that were sent until the sample before, and have not arrived."""
 
 
 def check(options: argparse.Namespace) -> None:
@@ -129,10 +145,11 @@ def _recovery(result: CaseResult, bench: StreamBench) -> dict[str, Any]:
     reduced: list[float] = []
 
     def reduce(now_s: float) -> None:
-        bench.change(load / 2)
+        assert isinstance(bench.subject, StreamSubject), "only streams have these tests"
+        bench.subject.change(load / 2)
         reduced.append(now_s)
 
-    samples = bench.watch(load, 2 * overload_s, overload_s, reduce)
+    samples = _watched(bench, load, 2 * overload_s, overload_s, reduce)
     return recovered(samples, reduced[0] if reduced else None, load)
 
 
@@ -177,11 +194,30 @@ def _reset(result: CaseResult, bench: StreamBench, options: argparse.Namespace) 
         threading.Thread(target=_execute, args=(options.reset_command, problems), daemon=True).start()
 
     within_s = options.reset_within
-    samples = bench.watch(through, within_s, min(1.0, within_s / 4), act)
+    samples = _watched(bench, through, within_s, min(1.0, within_s / 4), act)
     found = outage(samples)
     if problems:
         found["summary"] += f"; {problems[0]}"
     return found
+
+
+def _watched(
+    bench: StreamBench, load: float, duration_s: float, at_s: float, act: Callable[[float], None]
+) -> list[Sample]:
+    """Send a load, call `act` once when the traffic has run `at_s`, and give what was read meanwhile."""
+    samples: list[Sample] = []
+    acted: list[float] = []
+
+    def show(moment: Moment) -> None:
+        assert isinstance(moment, StreamMoment), "only streams have these tests"
+        received = sum(one.rx_packets for one in moment.counters.values())
+        samples.append(Sample(moment.elapsed_s, received, sum(one or 0 for one in moment.lost.values())))
+        if not acted and moment.elapsed_s >= at_s:
+            acted.append(moment.elapsed_s)
+            act(moment.elapsed_s)
+
+    bench.drive(load, duration_s, show)
+    return samples
 
 
 def _execute(command: str, problems: list[str]) -> None:
