@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::job::{Job, JobResult};
 use super::{Action, Control, Reply, View};
-use crate::rx_taps::{Answer, Request};
+use crate::rx_taps::{Answer, Request, TapRequest};
 
 /// How long a reply waits for threads, at most. They answer within a millisecond, but on a machine that
 /// is short of CPUs; clients wait 3 s, and would say less than we do.
@@ -151,31 +151,36 @@ impl Control {
     }
 
     /// Tells the receive thread something; the request at hand is answered when it has heard.
-    pub(super) fn tell(&mut self, request: Request) {
-        self.send_question(request);
+    pub(super) fn tell(&mut self, request: impl Into<Request>) {
+        self.send_question(request.into());
     }
 
     /// Asks the receive thread. What this gives stands for the reply, which `then` makes.
-    pub(super) fn ask(
+    /// There is no answer when no tap takes such requests.
+    pub(super) fn ask<R: TapRequest<Answer: TryFrom<Answer>> + Into<Request>>(
         &mut self,
-        request: Request,
-        then: impl FnOnce(&mut Control, Answer, &View<'_>) -> Reply + 'static,
+        request: R,
+        then: impl FnOnce(&mut Control, Option<R::Answer>, &View<'_>) -> Reply + 'static,
     ) -> Reply {
-        let question = self.send_question(request);
+        let question = self.send_question(request.into());
+        let then = move |control: &mut Control, answer: Answer, view: &View<'_>| {
+            then(control, R::Answer::try_from(answer).ok(), view)
+        };
         let then = Then(Box::new(then));
         self.pendings.answers.insert(question, then);
         Ok(Value::Null)
     }
 
     /// Asks the receive thread; no request waits for what `then` does with the answer.
-    pub(super) fn ask_aside(
+    pub(super) fn ask_aside<R: TapRequest<Answer: TryFrom<Answer>> + Into<Request>>(
         &mut self,
-        request: Request,
-        then: impl FnOnce(&mut Control, Answer, &View<'_>) + 'static,
+        request: R,
+        then: impl FnOnce(&mut Control, Option<R::Answer>, &View<'_>) + 'static,
     ) -> QuestionId {
         let question = QuestionId(self.pendings.next_id());
+        let request = request.into();
         let then = move |control: &mut Control, answer: Answer, view: &View<'_>| {
-            then(control, answer, view);
+            then(control, R::Answer::try_from(answer).ok(), view);
             Ok(Value::Null)
         };
         let then = Then(Box::new(then));

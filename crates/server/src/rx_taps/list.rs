@@ -15,10 +15,11 @@ use allosaur_engine::transmit::PortIndex;
 use super::capture::Captures;
 use super::echo::EchoStreams;
 use super::host::Hosts;
+use super::message::{Answer, Request};
+use super::port::{PortAnswer, PortRequest, PortState, Reception};
 use super::rx_queue::RxQueues;
 use super::rx_tap::{RxTap, bit};
 use super::socket::PortSockets;
-use super::{Answer, PortState, Reception, Request};
 
 /// The list of all kinds of taps, in the order in which they see a frame: echo streams before
 /// hosts, which would answer their requests.
@@ -94,25 +95,30 @@ impl RxTaps {
     }
 
     /// Does what is asked. Ports that it names are there.
-    pub fn handle(&mut self, request: Request, now: Nanos) -> Answer {
-        let answer = match request {
-            Request::PortState(port) => Answer::Port(self.port_state(port)),
-            Request::SetReception { port, reception } => {
+    pub fn handle(&mut self, request: impl Into<Request>, now: Nanos) -> Answer {
+        let answer = match request.into() {
+            Request::Port(request) => self.handle_port_request(request).into(),
+            request => self.ask_taps(request, now),
+        };
+        self.taps.iter_mut().for_each(RxTapEntry::note_wants);
+        answer
+    }
+
+    fn handle_port_request(&mut self, request: PortRequest) -> PortAnswer {
+        match request {
+            PortRequest::State(port) => return PortAnswer::State(self.port_state(port)),
+            PortRequest::SetReception { port, reception } => {
                 let kept = &mut self.receptions[usize::from(port)];
                 *kept = Reception {
                     service: kept.service,
                     ..reception
                 };
-                Answer::Done
             }
-            Request::SetService { port, mode } => {
+            PortRequest::SetService { port, mode } => {
                 self.receptions[usize::from(port)].service = mode;
-                Answer::Done
             }
-            request => self.ask_taps(request, now),
-        };
-        self.taps.iter_mut().for_each(RxTapEntry::note_wants);
-        answer
+        }
+        PortAnswer::Done
     }
 
     fn ask_taps(&mut self, mut request: Request, now: Nanos) -> Answer {
@@ -122,7 +128,7 @@ impl RxTaps {
                 ControlFlow::Continue(others) => request = others,
             }
         }
-        Answer::Unknown
+        Answer::NoTap
     }
 
     fn port_state(&self, port: PortIndex) -> PortState {

@@ -7,7 +7,8 @@ use allosaur_engine::capture::Origin;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
-use super::{Answer, PortState, Request};
+use super::message::{Answer, Request};
+use super::port::PortState;
 
 /// Sees frames of ports, and may send some: a capture, a host that answers, an emulated client. A
 /// state machine without I/O; [`RxTaps`](super::RxTaps) drives it:
@@ -19,7 +20,9 @@ use super::{Answer, PortState, Request};
 ///    [`poll_timeout`](RxTap::poll_timeout) says.
 pub trait RxTap: Send + fmt::Debug {
     /// Does what is asked, or gives the request back when it is another tap's.
-    fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request>;
+    fn handle_request(&mut self, request: Request, _now: Nanos) -> ControlFlow<Answer, Request> {
+        ControlFlow::Continue(request)
+    }
 
     /// The ports of which it wants frames that were received or sent, as bits.
     fn wants(&self, origin: Origin) -> u64;

@@ -20,7 +20,7 @@ use crate::control::{
     Action, CaptureFiles, Control, ControlConfig, Handled, LinkOwner, PortConfig, Reply, View,
 };
 use crate::counters::{Counters, Snapshot};
-use crate::rx_taps::{self, Answer, Endpoint, Endpoints, PacketSink, Wire};
+use crate::rx_taps::{self, Answer, CaptureRequest, Endpoint, Endpoints, PacketSink, Wire};
 
 /// Packets that are written when nothing says how many.
 pub const LIMIT_PACKETS: u64 = 5000;
@@ -308,11 +308,11 @@ impl Simulation<'_> {
                 }
                 // It stays without an answer, as nobody is there.
                 Action::Ask {
-                    request: rx_taps::Request::StartCapture { .. },
+                    request: rx_taps::Request::Capture(CaptureRequest::Start { .. }),
                     ..
                 } => {}
                 Action::Ask { question, .. } => {
-                    self.control.handle_answer(question, Answer::Done, view);
+                    self.control.handle_answer(question, Answer::NoTap, view);
                 }
                 Action::Reply { reply, .. } => replied = Some(reply),
                 _ => {}

@@ -18,7 +18,7 @@ use nix::unistd::SysconfVar;
 use serde_json::Value;
 
 use crate::control::QuestionId;
-use crate::rx_taps::{Answer, ProcessUsage, Request};
+use crate::rx_taps::{Answer, EmulationAnswer, EmulationRequest, ProcessUsage};
 use crate::threads::request_channel::RequestSender;
 use crate::threads::waker::Notify;
 use crate::threads::{Refusal, refused};
@@ -230,12 +230,12 @@ impl FrontDoor {
     /// Gives a part of a call to the receive thread.
     fn ask(&mut self, call: RpcCall, usage: Option<ProcessUsage>, parts: &mut Parts) {
         self.last_call += 1;
-        let request = Request::Emulate {
+        let request = EmulationRequest::Call {
             call,
             is_rest: parts.asked > 0,
             usage,
         };
-        self.calls.send(QuestionId(self.last_call), request);
+        self.calls.send(QuestionId(self.last_call), request.into());
         parts.asked += 1;
         parts.under_way += 1;
     }
@@ -247,7 +247,9 @@ impl FrontDoor {
         let until = Instant::now() + CALL_MAX;
         loop {
             match self.calls.receive() {
-                Some((question, Answer::Emulated(reply))) if question == own => {
+                Some((question, Answer::Emulation(EmulationAnswer::Called(reply))))
+                    if question == own =>
+                {
                     parts.under_way -= 1;
                     return reply;
                 }

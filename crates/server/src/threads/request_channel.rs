@@ -108,6 +108,7 @@ impl RequestReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rx_taps::{CaptureAnswer, CaptureRequest};
 
     fn channel() -> (RequestSender, RequestReceiver) {
         let receive = Waker::new().expect("a file descriptor");
@@ -119,17 +120,17 @@ mod tests {
         let (mut sender, mut receiver) = channel();
         let questions = 3 * QUESTIONS as u64;
         for question in 0..questions {
-            sender.send(QuestionId(question), Request::ListCaptures);
+            sender.send(QuestionId(question), CaptureRequest::List.into());
         }
         let mut answered = 0;
         let mut received = Vec::new();
         while received.len() < questions as usize {
-            while receiver.answer(|_| Answer::Started { capture: answered }) {
+            while receiver.answer(|_| CaptureAnswer::Started { capture: answered }.into()) {
                 answered += 1;
             }
             while let Some((question, answer)) = sender.receive() {
                 let capture = question.0 as u32;
-                assert_eq!(answer, Answer::Started { capture });
+                assert_eq!(answer, CaptureAnswer::Started { capture }.into());
                 received.push(question.0);
             }
         }
@@ -140,7 +141,7 @@ mod tests {
     fn a_receiver_that_stands_still_does_not_fill_the_memory() {
         let (mut sender, _receiver) = channel();
         for question in 0..2 * BACKLOG_MAX as u64 {
-            sender.send(QuestionId(question), Request::ListCaptures);
+            sender.send(QuestionId(question), CaptureRequest::List.into());
         }
         assert!(sender.backlog.len() <= BACKLOG_MAX);
     }

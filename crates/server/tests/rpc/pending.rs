@@ -169,7 +169,7 @@ fn others_are_answered_while_the_receive_thread_does_not_answer() {
         "{text}"
     );
     // What comes later is nobody's.
-    let answer = allosaur_server::rx_taps::Answer::Done;
+    let answer = allosaur_server::rx_taps::Answer::NoTap;
     world.hear(question, answer);
     assert!(world.replies.is_empty());
 }

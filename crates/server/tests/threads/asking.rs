@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use allosaur_server::control::QuestionId;
-use allosaur_server::rx_taps::{Answer, Request};
+use allosaur_server::rx_taps::{Answer, Request, TapRequest};
 use allosaur_server::threads::request_channel::{RequestReceiver, RequestSender, request_channel};
 use allosaur_server::threads::waker::{Notify, Waker};
 
@@ -21,12 +21,15 @@ pub(crate) fn asking(receive: Waker) -> (Asking, RequestReceiver) {
 
 impl Asking {
     /// The answer; `None` when there is none in a minute.
-    pub(crate) fn ask(&self, request: Request) -> Option<Answer> {
+    pub(crate) fn ask<R>(&self, request: R) -> Option<R::Answer>
+    where
+        R: TapRequest<Answer: TryFrom<Answer>> + Into<Request>,
+    {
         let mut sender = self.0.borrow_mut();
-        sender.send(QuestionId(1), request);
+        sender.send(QuestionId(1), request.into());
         for _ in 0..600_000 {
             if let Some((_, answer)) = sender.receive() {
-                return Some(answer);
+                return R::Answer::try_from(answer).ok();
             }
             std::thread::sleep(Duration::from_micros(100));
         }

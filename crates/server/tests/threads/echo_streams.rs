@@ -16,7 +16,7 @@ use allosaur_port::tap::TapSwitch;
 use allosaur_server::config::polling::Poll;
 use allosaur_server::counters::{Counters, EchoBlock, Snapshot};
 use allosaur_server::rx_taps::filter::Filter;
-use allosaur_server::rx_taps::{Answer, Request};
+use allosaur_server::rx_taps::{CaptureAnswer, CaptureRequest, EchoAnswer, EchoRequest};
 use allosaur_server::threads::clock::Clock;
 use allosaur_server::threads::receive::Receiver;
 use allosaur_server::threads::receive::watch::Watch;
@@ -43,16 +43,16 @@ fn terms(run: u32, rate_pps: f64) -> EchoTerms {
     }
 }
 
-fn start(terms: EchoTerms, block: &Arc<EchoBlock>) -> Request {
-    Request::StartEcho {
+fn start(terms: EchoTerms, block: &Arc<EchoBlock>) -> EchoRequest {
+    EchoRequest::Start {
         terms,
         block: Arc::clone(block),
     }
 }
 
 fn readout(asking: &Asking) -> Vec<EchoReadout> {
-    match asking.ask(Request::ReadEcho) {
-        Some(Answer::Echo(ports)) => ports,
+    match asking.ask(EchoRequest::Read) {
+        Some(EchoAnswer::Measured(ports)) => ports,
         other => panic!("{other:?}"),
     }
 }
@@ -84,8 +84,8 @@ fn read_beside(block: &EchoBlock, counted: &[EchoCounters; 2]) {
 }
 
 fn received(asking: &Asking, capture: u32) -> u64 {
-    match asking.ask(Request::ListCaptures) {
-        Some(Answer::Captures(captures)) => captures[capture as usize - 1].matched,
+    match asking.ask(CaptureRequest::List) {
+        Some(CaptureAnswer::Captures(captures)) => captures[capture as usize - 1].matched,
         other => panic!("{other:?}"),
     }
 }
@@ -153,19 +153,23 @@ fn both_ports_measure_and_captures_see_all() {
         snap_bytes: 0,
         memory_max: 1 << 20,
     };
-    let capture = Request::StartCapture {
+    let capture = CaptureRequest::Start {
         settings,
         filter: Filter::compile("vlan 7 and icmp").expect("a filter"),
         endpoint: None,
     };
-    assert_eq!(asking.ask(capture), Some(Answer::Started { capture: 1 }));
+    let started = asking.ask(capture);
+    assert_eq!(started, Some(CaptureAnswer::Started { capture: 1 }));
     let block = Arc::new(EchoBlock::new([0, 1]));
     assert_eq!(
         asking.ask(start(terms(1, 500.0), &block)),
-        Some(Answer::Done)
+        Some(EchoAnswer::Done)
     );
     measured(asking, 20);
-    assert_eq!(asking.ask(Request::SetEchoRate(5000.0)), Some(Answer::Done));
+    assert_eq!(
+        asking.ask(EchoRequest::SetRate(5000.0)),
+        Some(EchoAnswer::Done)
+    );
     for port in measured(asking, 500) {
         let latency = &port.latency;
         assert!(latency.min_ns >= link.delay_ns, "{}", latency.min_ns);
@@ -174,7 +178,7 @@ fn both_ports_measure_and_captures_see_all() {
         let median_ns = port.times.percentile_ns(50.0);
         assert!((latency.min_ns..=latency.max_ns).contains(&median_ns));
     }
-    assert_eq!(asking.ask(Request::StopEcho), Some(Answer::Done));
+    assert_eq!(asking.ask(EchoRequest::Stop), Some(EchoAnswer::Done));
     // What was under way arrives.
     let [client, server] = loop {
         let ports: [EchoReadout; 2] = readout(asking).try_into().expect("two ports");
@@ -193,7 +197,7 @@ fn both_ports_measure_and_captures_see_all() {
     // A new start forgets what was.
     assert_eq!(
         asking.ask(start(terms(2, 0.001), &Arc::new(EchoBlock::new([0, 1])))),
-        Some(Answer::Done)
+        Some(EchoAnswer::Done)
     );
     let [client, _] = measured(asking, 1);
     assert_eq!((client.counters.sent, client.counters.foreign), (1, 0));

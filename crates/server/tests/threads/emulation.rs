@@ -5,7 +5,9 @@ use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_server::rx_taps::emulation::EmulatedClients;
-use allosaur_server::rx_taps::{Answer, Request, RxTaps, ServiceMask, ServiceMode};
+use allosaur_server::rx_taps::{
+    EmulationAnswer, EmulationRequest, PortRequest, RxTaps, ServiceMask, ServiceMode,
+};
 use serde_json::{Value, json};
 
 const PORTS: usize = 2;
@@ -18,13 +20,13 @@ fn taps() -> RxTaps {
 
 /// Does a call, or a part of one that goes on with what was done before.
 fn handle(taps: &mut RxTaps, now: Nanos, call: RpcCall, is_rest: bool) -> Result<Value, String> {
-    let request = Request::Emulate {
+    let request = EmulationRequest::Call {
         call,
         is_rest,
         usage: None,
     };
-    match taps.handle(request, now) {
-        Answer::Emulated(reply) => reply.map_err(|error| error.message),
+    match EmulationAnswer::try_from(taps.handle(request, now)) {
+        Ok(EmulationAnswer::Called(reply)) => reply.map_err(|error| error.message),
         other => panic!("{other:?}"),
     }
 }
@@ -102,7 +104,7 @@ fn they_answer_on_their_port_whatever_its_service_mode_shows() {
     add(&mut taps, 0, 1, 3);
     all_sent(&mut taps, 0);
     let mode = ServiceMode::Filtered(ServiceMask(ServiceMask::BGP));
-    taps.handle(Request::SetService { port: 1, mode }, 0);
+    taps.handle(PortRequest::SetService { port: 1, mode }, 0);
     for (port, last, answers) in [(1, 2, 1), (1, 7, 0), (0, 2, 0)] {
         taps.handle_received(10, port, &arp_request(last));
         let answered = all_sent(&mut taps, 10);

@@ -1,6 +1,5 @@
 //! A tap that nobody knew when the others were written: what `docs/how-to-add/protocol.md` builds.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +8,8 @@ use allosaur_engine::host::HostSettings;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_server::rx_taps::{
-    Answer, PortState, Request, RxTap, RxTaps, ServiceMask, ServiceMode,
+    HostAnswer, HostRequest, PortAnswer, PortRequest, RxQueueAnswer, RxQueueRequest, RxTap, RxTaps,
+    ServiceMask, ServiceMode,
 };
 
 /// LLDP's EtherType (IEEE 802.1AB).
@@ -44,10 +44,6 @@ fn advertisement() -> Vec<u8> {
 }
 
 impl RxTap for Lldp {
-    fn handle_request(&mut self, request: Request, _now: Nanos) -> ControlFlow<Answer, Request> {
-        ControlFlow::Continue(request)
-    }
-
     fn wants(&self, origin: Origin) -> u64 {
         match origin {
             Origin::Received => 1 << 1,
@@ -120,19 +116,20 @@ fn another_tap_gets_the_frames_that_it_wants() {
 #[test]
 fn service_mode_hides_frames_from_watchers_and_not_from_who_answers() {
     let (mut taps, seen) = with_lldp();
-    let set = Request::SetQueue {
+    let set = RxQueueRequest::Set {
         port: 1,
         packets_max: 10,
     };
-    assert_eq!(taps.handle(set, 0), Answer::Done);
+    assert_eq!(taps.handle(set, 0), RxQueueAnswer::Done.into());
     let mode = ServiceMode::Filtered(ServiceMask(ServiceMask::BGP));
-    taps.handle(Request::SetService { port: 1, mode }, 0);
+    taps.handle(PortRequest::SetService { port: 1, mode }, 0);
     taps.handle_received(5, 1, &advertisement());
     assert_eq!(seen.counts(), (1, 1));
-    let Answer::Port(PortState { queue, .. }) = taps.handle(Request::PortState(1), 5) else {
+    let answer = taps.handle(PortRequest::State(1), 5);
+    let Ok(PortAnswer::State(state)) = PortAnswer::try_from(answer) else {
         panic!("a port's state");
     };
-    assert_eq!(queue, Some((10, 0)));
+    assert_eq!(state.queue, Some((10, 0)));
 }
 
 #[test]
@@ -153,8 +150,8 @@ fn a_frame_that_a_host_answers_is_no_other_taps() {
         ..HostSettings::default()
     };
     assert_eq!(
-        taps.handle(Request::SetHost { port: 1, settings }, 0),
-        Answer::Done
+        taps.handle(HostRequest::Set { port: 1, settings }, 0),
+        HostAnswer::Done.into()
     );
     taps.handle_received(5, 1, &arp_request());
     let answers = sent(&mut taps, MILLISECOND);

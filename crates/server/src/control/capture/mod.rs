@@ -15,7 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use crate::control::{Control, Reply, View, reply};
 use crate::rx_taps::filter::Filter;
 use crate::rx_taps::{
-    Answer, CAPTURE_MEMORY_MAX, CaptureState, Endpoint, Format, PortState, Request,
+    CAPTURE_MEMORY_MAX, CaptureAnswer, CaptureRequest, CaptureState, Endpoint, Format,
+    SocketAnswer, SocketRequest,
 };
 
 /// Limits that are written twice, because `allosaur_api` knows nothing of this crate.
@@ -48,9 +49,9 @@ impl Control {
         match Capture::parse(fields)? {
             Capture::Start(params) => self.start_capture(&params, view),
             Capture::Stop { capture } => self.ask(
-                Request::StopCapture(capture),
+                CaptureRequest::Stop(capture),
                 move |_, answer, _| match answer {
-                    Answer::Stopped { pending, endpoint } => reply(&CaptureStopped {
+                    Some(CaptureAnswer::Stopped { pending, endpoint }) => reply(&CaptureStopped {
                         pkt_count: pending,
                         endpoint,
                     }),
@@ -63,14 +64,16 @@ impl Control {
                 snap_bytes,
             } => self.fetch_capture(capture, packets_max, snap_bytes),
             Capture::Remove { capture } => self.ask(
-                Request::RemoveCapture(capture),
+                CaptureRequest::Remove(capture),
                 move |_, answer, _| match answer {
-                    Answer::Done => reply(&Empty {}),
+                    Some(CaptureAnswer::Done) => reply(&Empty {}),
                     _ => Err(unknown_capture(capture)),
                 },
             ),
-            Capture::Status => self.ask(Request::ListCaptures, |_, answer, _| match answer {
-                Answer::Captures(states) => reply(&states.iter().map(status).collect::<Vec<_>>()),
+            Capture::Status => self.ask(CaptureRequest::List, |_, answer, _| match answer {
+                Some(CaptureAnswer::Captures(states)) => {
+                    reply(&states.iter().map(status).collect::<Vec<_>>())
+                }
                 _ => reply(&Vec::<CaptureStatus>::new()),
             }),
         }
@@ -103,14 +106,14 @@ impl Control {
                 Some((endpoint, sink?))
             }
         };
-        let request = Request::StartCapture {
+        let request = CaptureRequest::Start {
             settings,
             filter,
             endpoint,
         };
         let asked_at = view.now_ns;
         self.ask(request, move |_, answer, _| match answer {
-            Answer::Started { capture } => reply(&CaptureStarted {
+            Some(CaptureAnswer::Started { capture }) => reply(&CaptureStarted {
                 capture_id: capture,
                 start_ts: seconds(asked_at),
             }),
@@ -137,17 +140,14 @@ impl Control {
         let filter = filter(&params.filter, "bpf_filter")?;
         let wire = view.endpoints.open_wire(&params.endpoint);
         let wire = wire.map_err(|problem| Error::execution(format!("endpoint: {problem}")))?;
-        let request = Request::OpenWire {
+        let request = SocketRequest::Open {
             port,
             endpoint: params.endpoint,
             filter,
             wire,
         };
         self.ask(request, move |_, answer, _| match answer {
-            Answer::Port(PortState {
-                wire: Some((endpoint, _)),
-                ..
-            }) => Err(Error::execution(format!(
+            Some(SocketAnswer::Joined { endpoint }) => Err(Error::execution(format!(
                 "port {port} is joined to {endpoint} already: stop_capture_port first"
             ))),
             _ => reply(&Empty {}),
@@ -157,7 +157,7 @@ impl Control {
     pub(super) fn stop_capture_port(&mut self, fields: &Fields<'_>) -> Reply {
         let PortParams { port } = fields.read()?;
         self.port(port)?;
-        self.tell(Request::CloseWire(port));
+        self.tell(SocketRequest::Close(port));
         reply(&Empty {})
     }
 
@@ -166,9 +166,9 @@ impl Control {
         let port = params.port;
         self.port(port)?;
         let filter = filter(&params.filter, "bpf_filter")?;
-        let request = Request::SetWireFilter { port, filter };
+        let request = SocketRequest::SetFilter { port, filter };
         self.ask(request, move |_, answer, _| match answer {
-            Answer::Unknown => Err(Error::execution(format!(
+            Some(SocketAnswer::Unknown) => Err(Error::execution(format!(
                 "port {port} is joined to no socket: start_capture_port first"
             ))),
             _ => reply(&Empty {}),
@@ -177,16 +177,16 @@ impl Control {
 
     fn fetch_capture(&mut self, capture: u32, packets_max: u32, snap_bytes: usize) -> Reply {
         let packets_max = (packets_max as usize).min(allosaur_api::limits::FETCHED_PACKETS_MAX);
-        let request = Request::FetchCapture {
+        let request = CaptureRequest::Fetch {
             capture,
             packets_max,
         };
         self.ask(request, move |_, answer, _| match answer {
-            Answer::Packets {
+            Some(CaptureAnswer::Packets {
                 packets,
                 pending,
                 started_at,
-            } => reply(&FetchedPackets {
+            }) => reply(&FetchedPackets {
                 pending,
                 start_ts: seconds(started_at),
                 pkts: fetched(&packets, snap_bytes),

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use crate::control::capture::fetched;
 use crate::control::ports::layers::answers_echo;
 use crate::control::{Control, Reply, reply};
-use crate::rx_taps::{Answer, PortState, Request, ServiceMask, ServiceMode};
+use crate::rx_taps::{
+    HostRequest, PortRequest, PortState, RxQueueAnswer, RxQueueRequest, ServiceMask, ServiceMode,
+};
 
 impl Control {
     pub(in crate::control) fn service(&mut self, fields: &Fields<'_>) -> Reply {
@@ -34,8 +36,8 @@ impl Control {
         let settings = port.layers.host(port.config.hw_mac, answers_echo);
         port.service = mode;
         port.service_session = port.owner.as_ref().map(|owner| owner.session);
-        self.tell(Request::SetService { port: id, mode });
-        self.tell(Request::SetHost { port: id, settings });
+        self.tell(PortRequest::SetService { port: id, mode });
+        self.tell(HostRequest::Set { port: id, settings });
         Ok(())
     }
 
@@ -66,7 +68,7 @@ impl Control {
             )));
         }
         if is_queue {
-            let request = Request::SetQueue {
+            let request = RxQueueRequest::Set {
                 port: params.port,
                 packets_max: params.size,
             };
@@ -83,8 +85,8 @@ impl Control {
                  'service'"
             )));
         }
-        self.ask(Request::TakeQueue(id), move |_, answer, _| match answer {
-            Answer::Packets { packets, .. } => reply(&RxQueuePackets {
+        self.ask(RxQueueRequest::Take(id), move |_, answer, _| match answer {
+            Some(RxQueueAnswer::Packets(packets)) => reply(&RxQueuePackets {
                 pkts: fetched(&packets, 0),
             }),
             _ => Err(Error::execution(format!(

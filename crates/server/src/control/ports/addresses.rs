@@ -10,7 +10,7 @@ use crate::control::ports::layers::{Ipv4Layer, Layers, answers_echo, link_local}
 use crate::control::ports::layers_changed;
 use crate::control::ports::port::{Port, State};
 use crate::control::{Control, Reply, StartAddresses};
-use crate::rx_taps::{Answer, Request};
+use crate::rx_taps::{HostRequest, PortAnswer, PortRequest};
 
 /// What changes addresses when a gateway has answered.
 const RESOLVE: &str = "resolve";
@@ -43,9 +43,9 @@ impl Control {
             }
             port.asks_for_gateway = true;
             // Nobody waits for what stands for a reply here.
-            let _ = self.ask(Request::PortState(id), move |control, answer, view| {
+            let _ = self.ask(PortRequest::State(id), move |control, answer, view| {
                 control.ports[usize::from(id)].asks_for_gateway = false;
-                if let Answer::Port(state) = answer {
+                if let Some(PortAnswer::State(state)) = answer {
                     control.note_gateway(id, state.gateway_mac, view.now_ns);
                 }
                 Ok(Value::Null)
@@ -138,7 +138,7 @@ impl Control {
         change(&mut layers, port.config.hw_mac);
         let settings = layers.host(port.config.hw_mac, answers_echo(is_stateful, port.service));
         port.layers = layers;
-        self.tell(Request::SetHost { port: id, settings });
+        self.tell(HostRequest::Set { port: id, settings });
         self.relay_link(id);
         Ok(json!({}))
     }

@@ -25,7 +25,7 @@ use crate::control::ports::owner::{Lease, Owner};
 use crate::control::ports::port::{ALL_PROFILES, Port, Profile};
 use crate::control::worker_command::PortMode;
 use crate::control::{Action, Control, LinkOwner, Reply, View, reply};
-use crate::rx_taps::{Answer, MacFilter, PortState, Reception, Request, ServiceMode};
+use crate::rx_taps::{MacFilter, PortAnswer, PortRequest, PortState, Reception, ServiceMode};
 
 /// Attributes that exist, and that no port of this version can change; the link of an interface
 /// is changed by the system.
@@ -64,10 +64,10 @@ impl Control {
         profile_states(port, params.profile.as_deref())?;
         let mode = self.request_mode(fields);
         self.ask(
-            Request::PortState(params.port),
+            PortRequest::State(params.port),
             move |control, answer, _| {
                 let watched = match answer {
-                    Answer::Port(state) => state,
+                    Some(PortAnswer::State(state)) => state,
                     _ => PortState::default(),
                 };
                 control.watched_port_status(&params, mode, &watched)
@@ -234,7 +234,7 @@ impl Control {
             if wanted != before {
                 found.reception = wanted;
                 let reception = wanted;
-                self.tell(Request::SetReception { port, reception });
+                self.tell(PortRequest::SetReception { port, reception });
                 // The filter is no attribute: it follows from two, which the caller looks at.
                 if (wanted.link_up, wanted.vxlan) != (before.link_up, before.vxlan) {
                     changed.insert(port);

@@ -19,7 +19,7 @@ use allosaur_packet::link::ethernet::EtherType;
 use super::profiles::Starting;
 use crate::control::pending::Wait;
 use crate::control::{Control, View};
-use crate::rx_taps::{Answer, Request};
+use crate::rx_taps::{EmulationAnswer, EmulationRequest};
 
 /// How long the receive thread may take to tell of the hosts of a network.
 const ANSWER_MAX: Nanos = 5 * SECOND;
@@ -73,7 +73,7 @@ impl Control {
             }
         };
         let namespace = key(&network);
-        let request = Request::ReadyClients { namespace, is_ipv6 };
+        let request = EmulationRequest::ReadyClients { namespace, is_ipv6 };
         let question = self.ask_aside(request, move |control, answer, view| {
             control.note_hosts(search, (network, is_ipv6), tags, answer, view);
         });
@@ -93,7 +93,7 @@ impl Control {
         mut search: HostSearch,
         (network, is_ipv6): (HostNetwork, bool),
         tags: Vec<u16>,
-        answer: Answer,
+        answer: Option<EmulationAnswer>,
         view: &View<'_>,
     ) {
         let name = &search.params.profile;
@@ -199,11 +199,11 @@ fn tags_of(network: &HostNetwork) -> Result<Vec<u16>, String> {
 fn ready_hosts(
     network: &HostNetwork,
     is_ipv6: bool,
-    answer: Answer,
+    answer: Option<EmulationAnswer>,
 ) -> Result<Vec<PoolHost>, String> {
     let found = match answer {
-        Answer::ReadyClients(Some(found)) => found,
-        Answer::ReadyClients(None) => {
+        Some(EmulationAnswer::ReadyClients(Some(found))) => found,
+        Some(EmulationAnswer::ReadyClients(None)) => {
             return Err(format!(
                 "no clients are emulated at {}: load them first ('allosaur emu load', \
                  EMUClient.load_profile), or correct vport, tci and tpid",

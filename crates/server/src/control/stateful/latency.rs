@@ -20,7 +20,7 @@ use crate::control::ports::port::Port;
 use crate::control::stateless::percentiles::{hundredths_of_usec, shares};
 use crate::control::{Control, Reply, View};
 use crate::counters::EchoBlock;
-use crate::rx_taps::{Answer, Request};
+use crate::rx_taps::{EchoAnswer, EchoRequest};
 
 /// The echo streams, as control knows them.
 #[derive(Debug, Default)]
@@ -94,13 +94,13 @@ impl Control {
                 "latency is not measured: start_latency first, or start with latency_pps",
             ));
         }
-        self.tell(Request::SetEchoRate(params.rate_pps));
+        self.tell(EchoRequest::SetRate(params.rate_pps));
         Ok(Value::Null)
     }
 
     pub(super) fn latency_stats(&mut self) -> Reply {
-        self.ask(Request::ReadEcho, |control, answer, _| match answer {
-            Answer::Echo(ports) => Ok(control.measured_latency(&ports)),
+        self.ask(EchoRequest::Read, |control, answer, _| match answer {
+            Some(EchoAnswer::Measured(ports)) => Ok(control.measured_latency(&ports)),
             _ => Err(Error::execution(
                 "the receive thread answered something else",
             )),
@@ -168,7 +168,7 @@ impl Control {
     fn end_latency(&mut self, is_meant: impl FnOnce(&Running) -> bool) {
         let running = self.room.echo.running.take_if(|running| is_meant(running));
         if running.is_some() {
-            self.tell(Request::StopEcho);
+            self.tell(EchoRequest::Stop);
         }
     }
 
@@ -248,7 +248,7 @@ impl Control {
             session: self.room.owner.as_ref().map(|owner| owner.session),
             until: duration.map(|duration| view.now_ns.saturating_add(duration)),
         });
-        self.tell(Request::StartEcho { terms, block });
+        self.tell(EchoRequest::Start { terms, block });
     }
 }
 

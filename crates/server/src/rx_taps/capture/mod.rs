@@ -1,16 +1,20 @@
 //! Captures: packets kept for clients, or handed to an endpoint at once.
 
+pub(super) mod request;
+
 use std::ops::ControlFlow;
 
 use allosaur_engine::capture::{Capture, CaptureSettings, Origin, Overflow};
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
-use super::rx_tap::RxTap;
-use super::{
-    Answer, CAPTURES_MAX, CAPTURES_MEMORY_MAX, CaptureState, Endpoint, PacketSink, Request,
+use self::request::{
+    CAPTURES_MAX, CAPTURES_MEMORY_MAX, CaptureAnswer, CaptureRequest, CaptureState,
 };
-use crate::rx_taps::filter::Filter;
+use super::endpoint::{Endpoint, PacketSink};
+use super::filter::Filter;
+use super::message::{Answer, Request};
+use super::rx_tap::RxTap;
 
 /// A filter as captures want it.
 pub(super) type Wanted = Box<dyn Fn(&[u8]) -> bool + Send>;
@@ -39,23 +43,26 @@ struct Watching {
 
 impl RxTap for Captures {
     fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
-        ControlFlow::Break(match request {
-            Request::StartCapture {
+        let Request::Capture(request) = request else {
+            return ControlFlow::Continue(request);
+        };
+        let answer = match request {
+            CaptureRequest::Start {
                 settings,
                 filter,
                 endpoint,
             } => self.start(now, settings, filter, endpoint),
-            Request::StopCapture(number) => self.stop(number),
-            Request::FetchCapture {
+            CaptureRequest::Stop(number) => self.stop(number),
+            CaptureRequest::Fetch {
                 capture,
                 packets_max,
             } => self.fetch(capture, packets_max),
-            Request::RemoveCapture(number) => self.remove(number),
-            Request::ListCaptures => {
-                Answer::Captures(self.captures.iter().map(Watching::state).collect())
+            CaptureRequest::Remove(number) => self.remove(number),
+            CaptureRequest::List => {
+                CaptureAnswer::Captures(self.captures.iter().map(Watching::state).collect())
             }
-            others => return ControlFlow::Continue(others),
-        })
+        };
+        ControlFlow::Break(answer.into())
     }
 
     fn wants(&self, origin: Origin) -> u64 {
@@ -95,9 +102,9 @@ impl Captures {
         settings: CaptureSettings,
         filter: Filter,
         endpoint: Option<(Endpoint, Box<dyn PacketSink>)>,
-    ) -> Answer {
+    ) -> CaptureAnswer {
         if self.captures.len() >= CAPTURES_MAX {
-            return Answer::Full;
+            return CaptureAnswer::Full;
         }
         self.started += 1;
         self.captures.push(Watching {
@@ -109,7 +116,7 @@ impl Captures {
             lost: 0,
             is_told: false,
         });
-        Answer::Started {
+        CaptureAnswer::Started {
             capture: self.started,
         }
     }
@@ -118,37 +125,37 @@ impl Captures {
         self.captures.iter_mut().find(|c| c.number == number)
     }
 
-    fn stop(&mut self, number: u32) -> Answer {
+    fn stop(&mut self, number: u32) -> CaptureAnswer {
         let Some(watching) = self.find(number) else {
-            return Answer::Unknown;
+            return CaptureAnswer::Unknown;
         };
         watching.capture.stop();
         let endpoint = watching.endpoint.as_ref();
-        Answer::Stopped {
+        CaptureAnswer::Stopped {
             pending: watching.pending(),
             endpoint: endpoint.map_or(String::new(), |(endpoint, _)| endpoint.text.clone()),
         }
     }
 
-    fn fetch(&mut self, number: u32, packets_max: usize) -> Answer {
+    fn fetch(&mut self, number: u32, packets_max: usize) -> CaptureAnswer {
         let Some(watching) = self.find(number) else {
-            return Answer::Unknown;
+            return CaptureAnswer::Unknown;
         };
         let packets = watching.capture.fetch(packets_max);
-        Answer::Packets {
+        CaptureAnswer::Packets {
             packets,
             pending: watching.pending(),
             started_at: watching.started_at,
         }
     }
 
-    fn remove(&mut self, number: u32) -> Answer {
+    fn remove(&mut self, number: u32) -> CaptureAnswer {
         let before = self.captures.len();
         self.captures.retain(|c| c.number != number);
         if self.captures.len() < before {
-            Answer::Done
+            CaptureAnswer::Done
         } else {
-            Answer::Unknown
+            CaptureAnswer::Unknown
         }
     }
 }

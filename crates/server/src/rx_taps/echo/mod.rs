@@ -1,5 +1,7 @@
 //! Echo streams beside flows, by which latency is measured.
 
+pub(super) mod request;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -8,8 +10,9 @@ use allosaur_engine::echo::{EchoArrival, Echoes};
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
+use self::request::{EchoAnswer, EchoRequest};
+use super::message::{Answer, Request};
 use super::rx_tap::{RxTap, bit};
-use super::{Answer, Request};
 use crate::counters::EchoBlock;
 
 /// The echo streams of all ports.
@@ -32,12 +35,12 @@ impl EchoStreams {
         self.echoes.as_ref().filter(|_| self.is_active)
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut Echoes)) -> Answer {
+    fn change(&mut self, change: impl FnOnce(&mut Echoes)) -> EchoAnswer {
         let Some(echoes) = &mut self.echoes else {
-            return Answer::Unknown;
+            return EchoAnswer::Unknown;
         };
         change(echoes);
-        Answer::Done
+        EchoAnswer::Done
     }
 
     fn publish(&mut self) {
@@ -52,23 +55,26 @@ impl EchoStreams {
 
 impl RxTap for EchoStreams {
     fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
-        ControlFlow::Break(match request {
-            Request::StartEcho { terms, block } => {
+        let Request::Echo(request) = request else {
+            return ControlFlow::Continue(request);
+        };
+        let answer = match request {
+            EchoRequest::Start { terms, block } => {
                 let echoes = Echoes::new(terms, now);
                 let ports = (0..u64::BITS as PortIndex).filter(|port| echoes.has(*port));
                 self.ports = ports.fold(0, |bits, port| bits | bit(port.into()));
                 self.echoes = Some(echoes);
                 self.block = Some(block);
                 self.is_active = true;
-                Answer::Done
+                EchoAnswer::Done
             }
-            Request::SetEchoRate(rate_pps) => self.change(|echoes| echoes.set_rate(now, rate_pps)),
-            Request::StopEcho => self.change(|echoes| echoes.stop(now)),
-            Request::ReadEcho => {
-                Answer::Echo(self.echoes.as_ref().map_or(Vec::new(), Echoes::readout))
+            EchoRequest::SetRate(rate_pps) => self.change(|echoes| echoes.set_rate(now, rate_pps)),
+            EchoRequest::Stop => self.change(|echoes| echoes.stop(now)),
+            EchoRequest::Read => {
+                EchoAnswer::Measured(self.echoes.as_ref().map_or(Vec::new(), Echoes::readout))
             }
-            others => return ControlFlow::Continue(others),
-        })
+        };
+        ControlFlow::Break(answer.into())
     }
 
     fn wants(&self, origin: Origin) -> u64 {

@@ -3,15 +3,13 @@
 
 mod message;
 
-use std::ops::ControlFlow;
-
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
 use self::message::{Batch, Frames};
+use super::endpoint::Wire;
 use super::rx_tap::{RxTap, bit};
-use super::{Answer, Request, Wire};
 
 /// Messages that are taken before what has arrived at ports is looked at again.
 const MESSAGES_PER_TURN: usize = 8;
@@ -43,10 +41,6 @@ impl EmuChannel {
 }
 
 impl RxTap for EmuChannel {
-    fn handle_request(&mut self, request: Request, _now: Nanos) -> ControlFlow<Answer, Request> {
-        ControlFlow::Continue(request)
-    }
-
     fn wants(&self, origin: Origin) -> u64 {
         match origin {
             Origin::Received => (0..self.ports).fold(0, |ports, port| ports | bit(port)),

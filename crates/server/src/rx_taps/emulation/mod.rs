@@ -1,10 +1,13 @@
 //! Emulated clients: hosts on the networks of ports, which their own requests set up.
 
 pub mod exports;
+pub(super) mod request;
 
 use std::fmt;
 use std::ops::ControlFlow;
 
+use allosaur_emulation::params::RpcError;
+use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::{MILLISECOND, Nanos};
@@ -12,8 +15,9 @@ use allosaur_engine::transmit::PortIndex;
 use serde_json::Value;
 
 use self::exports::ExportChannel;
+use self::request::{EmulationAnswer, EmulationRequest, ProcessUsage};
+use super::message::{Answer, Request};
 use super::rx_tap::{RxTap, bit};
-use super::{Answer, Request};
 
 /// Frames that are sent before what has arrived is looked at again.
 const FRAMES_PER_TURN: usize = 256;
@@ -78,6 +82,34 @@ impl EmulatedClients {
         self.exchange_exports(now);
     }
 
+    /// Does a request of the clients' own RPC.
+    fn call(
+        &mut self,
+        call: RpcCall,
+        is_rest: bool,
+        usage: Option<ProcessUsage>,
+        now: Nanos,
+    ) -> Result<Value, RpcError> {
+        if let Some(usage) = usage {
+            self.emulation.set_usage(usage.cpu_time, usage.rss_bytes);
+        }
+        // What is due comes first: requests see the state of now.
+        self.advance(now);
+        if is_rest && self.has_failed {
+            return Ok(Value::Null);
+        }
+        let reply = self.emulation.handle_call(now, call);
+        self.has_failed = reply.is_err();
+        self.exchange_exports(now);
+        if self.changes != self.emulation.changes() {
+            self.changes = self.emulation.changes();
+            let ports = self.emulation.ports().into_iter().map(usize::from);
+            let ports = ports.filter(|port| *port < self.ports);
+            self.inhabited = ports.fold(0, |ports, port| ports | bit(port));
+        }
+        reply
+    }
+
     /// Hands on what clients want done outside, and what came of it.
     fn exchange_exports(&mut self, now: Nanos) {
         if let Some(exports) = &mut self.exports {
@@ -102,37 +134,22 @@ impl EmulatedClients {
 
 impl RxTap for EmulatedClients {
     fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
-        if let Request::ReadyClients { namespace, is_ipv6 } = request {
-            self.advance(now);
-            let found = self.emulation.ready_clients(&namespace, is_ipv6);
-            return ControlFlow::Break(Answer::ReadyClients(found));
-        }
-        let Request::Emulate {
-            call,
-            is_rest,
-            usage,
-        } = request
-        else {
+        let Request::Emulation(request) = request else {
             return ControlFlow::Continue(request);
         };
-        if let Some(usage) = usage {
-            self.emulation.set_usage(usage.cpu_time, usage.rss_bytes);
-        }
-        // What is due comes first: requests see the state of now.
-        self.advance(now);
-        if is_rest && self.has_failed {
-            return ControlFlow::Break(Answer::Emulated(Ok(Value::Null)));
-        }
-        let reply = self.emulation.handle_call(now, call);
-        self.has_failed = reply.is_err();
-        self.exchange_exports(now);
-        if self.changes != self.emulation.changes() {
-            self.changes = self.emulation.changes();
-            let ports = self.emulation.ports().into_iter().map(usize::from);
-            let ports = ports.filter(|port| *port < self.ports);
-            self.inhabited = ports.fold(0, |ports, port| ports | bit(port));
-        }
-        ControlFlow::Break(Answer::Emulated(reply))
+        let answer = match request {
+            EmulationRequest::Call {
+                call,
+                is_rest,
+                usage,
+            } => EmulationAnswer::Called(self.call(call, is_rest, usage, now)),
+            EmulationRequest::ReadyClients { namespace, is_ipv6 } => {
+                self.advance(now);
+                let found = self.emulation.ready_clients(&namespace, is_ipv6);
+                EmulationAnswer::ReadyClients(found)
+            }
+        };
+        ControlFlow::Break(answer.into())
     }
 
     fn wants(&self, origin: Origin) -> u64 {

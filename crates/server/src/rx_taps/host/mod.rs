@@ -1,5 +1,7 @@
 //! Ports as hosts on their networks: ARP, neighbor discovery, ping, and finding the gateway.
 
+pub(super) mod request;
+
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -8,8 +10,10 @@ use allosaur_engine::host::Host;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
+use self::request::{HostAnswer, HostRequest};
+use super::message::{Answer, Request};
+use super::port::PortState;
 use super::rx_tap::{RxTap, bit};
-use super::{Answer, PortState, Request};
 
 /// Answers that wait to be sent; requests beyond them are not answered.
 const REPLIES_MAX: usize = 1024;
@@ -37,14 +41,14 @@ impl Hosts {
 
 impl RxTap for Hosts {
     fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
-        let Request::SetHost { port, settings } = request else {
+        let Request::Host(HostRequest::Set { port, settings }) = request else {
             return ControlFlow::Continue(request);
         };
         match &mut self.ports[usize::from(port)] {
             Some(host) => host.configure(settings, now),
             none => *none = Some(Host::new(settings, now)),
         }
-        ControlFlow::Break(Answer::Done)
+        ControlFlow::Break(HostAnswer::Done.into())
     }
 
     fn wants(&self, origin: Origin) -> u64 {

@@ -1,14 +1,23 @@
 //! Receive queues: the last frames that a port received, for clients that ask for them.
 
+pub(super) mod request;
+
 use std::ops::ControlFlow;
 
-use allosaur_engine::capture::{Capture, Origin};
+use allosaur_engine::capture::{Capture, CaptureSettings, Origin, Overflow};
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
+use self::request::{RxQueueAnswer, RxQueueRequest};
 use super::capture::Wanted;
+use super::message::{Answer, Request};
+use super::port::PortState;
 use super::rx_tap::{RxTap, bits_of};
-use super::{Answer, PortState, RX_QUEUES_MEMORY_MAX, Request, queue_settings};
+
+/// Memory for the packets of one receive queue, which one reply has all of; and of all of them.
+const RX_QUEUE_MEMORY_MAX: u64 = 16 << 20;
+/// See [`RX_QUEUE_MEMORY_MAX`].
+const RX_QUEUES_MEMORY_MAX: u64 = 128 << 20;
 
 /// The receive queues of all ports.
 #[derive(Debug)]
@@ -33,22 +42,21 @@ impl RxQueues {
 
 impl RxTap for RxQueues {
     fn handle_request(&mut self, request: Request, _now: Nanos) -> ControlFlow<Answer, Request> {
-        match request {
-            Request::SetQueue { port, packets_max } => {
+        let Request::RxQueue(request) = request else {
+            return ControlFlow::Continue(request);
+        };
+        let answer = match request {
+            RxQueueRequest::Set { port, packets_max } => {
                 let queue = (packets_max > 0).then(|| RxQueue::new(port, packets_max));
                 self.ports[usize::from(port)] = queue;
-                ControlFlow::Break(Answer::Done)
+                RxQueueAnswer::Done
             }
-            Request::TakeQueue(port) => {
-                let queue = self.ports[usize::from(port)].as_mut();
-                ControlFlow::Break(queue.map_or(Answer::Unknown, |queue| Answer::Packets {
-                    packets: queue.capture.fetch(usize::MAX),
-                    pending: 0,
-                    started_at: 0,
-                }))
-            }
-            others => ControlFlow::Continue(others),
-        }
+            RxQueueRequest::Take(port) => match &mut self.ports[usize::from(port)] {
+                Some(queue) => RxQueueAnswer::Packets(queue.capture.fetch(usize::MAX)),
+                None => RxQueueAnswer::Unknown,
+            },
+        };
+        ControlFlow::Break(answer.into())
     }
 
     fn wants(&self, origin: Origin) -> u64 {
@@ -90,5 +98,17 @@ impl RxQueue {
 impl std::fmt::Debug for RxQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("RxQueue").field(&self.fill()).finish()
+    }
+}
+
+/// A receive queue is a capture of what one port receives.
+fn queue_settings(port: PortIndex, packets_max: u32) -> CaptureSettings {
+    CaptureSettings {
+        transmit_ports: 0,
+        receive_ports: 1 << port,
+        packets_max,
+        overflow: Overflow::KeepLast,
+        snap_bytes: 0,
+        memory_max: RX_QUEUE_MEMORY_MAX,
     }
 }

@@ -1,15 +1,20 @@
 //! Sockets that ports are joined to: what a port receives goes there, what comes from there it
 //! sends.
 
+pub(super) mod request;
+
 use std::ops::ControlFlow;
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 
+use self::request::{SocketAnswer, SocketRequest};
+use super::endpoint::Wire;
+use super::filter::Filter;
+use super::message::{Answer, Request};
+use super::port::PortState;
 use super::rx_tap::{RxTap, bits_of};
-use super::{Answer, PortState, Request, Wire};
-use crate::rx_taps::filter::Filter;
 
 /// Frames that are taken from one socket before the next has its turn.
 const BUDGET: usize = 64;
@@ -38,37 +43,29 @@ impl PortSockets {
 
 impl RxTap for PortSockets {
     fn handle_request(&mut self, request: Request, _now: Nanos) -> ControlFlow<Answer, Request> {
-        ControlFlow::Break(match request {
-            Request::OpenWire {
+        let Request::Socket(request) = request else {
+            return ControlFlow::Continue(request);
+        };
+        let answer = match request {
+            SocketRequest::Open {
                 port,
                 endpoint,
                 filter,
                 wire,
-            } => {
-                if self.ports[usize::from(port)].is_some() {
-                    // Joined already: the answer tells to what.
-                    return ControlFlow::Break(Answer::Port(self.state(port)));
-                }
-                self.ports[usize::from(port)] = Some(PortSocket {
-                    endpoint,
-                    filter,
-                    wire,
-                });
-                Answer::Done
-            }
-            Request::SetWireFilter { port, filter } => match &mut self.ports[usize::from(port)] {
+            } => self.open(port, endpoint, filter, wire),
+            SocketRequest::SetFilter { port, filter } => match &mut self.ports[usize::from(port)] {
                 Some(socket) => {
                     socket.filter = filter;
-                    Answer::Done
+                    SocketAnswer::Done
                 }
-                None => Answer::Unknown,
+                None => SocketAnswer::Unknown,
             },
-            Request::CloseWire(port) => {
+            SocketRequest::Close(port) => {
                 self.ports[usize::from(port)] = None;
-                Answer::Done
+                SocketAnswer::Done
             }
-            others => return ControlFlow::Continue(others),
-        })
+        };
+        ControlFlow::Break(answer.into())
     }
 
     fn wants(&self, origin: Origin) -> u64 {
@@ -107,9 +104,23 @@ impl RxTap for PortSockets {
 }
 
 impl PortSockets {
-    fn state(&self, port: PortIndex) -> PortState {
-        let mut state = PortState::default();
-        self.describe_port(port, &mut state);
-        state
+    fn open(
+        &mut self,
+        port: PortIndex,
+        endpoint: String,
+        filter: Filter,
+        wire: Box<dyn Wire>,
+    ) -> SocketAnswer {
+        let socket = &mut self.ports[usize::from(port)];
+        if let Some(joined) = socket {
+            let endpoint = joined.endpoint.clone();
+            return SocketAnswer::Joined { endpoint };
+        }
+        *socket = Some(PortSocket {
+            endpoint,
+            filter,
+            wire,
+        });
+        SocketAnswer::Done
     }
 }

@@ -318,7 +318,6 @@ impl Turn for Receiver {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
 
     use allosaur_port::TxQueue;
     use allosaur_port::kind::PortTx;
@@ -328,7 +327,7 @@ mod tests {
     use super::*;
     use crate::control::QuestionId;
     use crate::counters::Counters;
-    use crate::rx_taps::{Answer, Request, RxTap};
+    use crate::rx_taps::{CaptureRequest, RxTap};
     use crate::threads::request_channel::request_channel;
     use crate::threads::waker::Notify;
 
@@ -339,10 +338,6 @@ mod tests {
     struct Sender(usize);
 
     impl RxTap for Sender {
-        fn handle_request(&mut self, request: Request, _: Nanos) -> ControlFlow<Answer, Request> {
-            ControlFlow::Continue(request)
-        }
-
         fn wants(&self, _: Origin) -> u64 {
             0
         }
@@ -401,7 +396,7 @@ mod tests {
         other.flush();
         assert!(!turn(1), "it came from elsewhere");
         turn(0);
-        asking.send(QuestionId(1), Request::ListCaptures);
+        asking.send(QuestionId(1), CaptureRequest::List.into());
         assert!(!turn(1), "control asked");
     }
 }

@@ -9,7 +9,7 @@ use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::template::CompiledProfile;
 use allosaur_server::control::worker_command::FlowCommand;
 use allosaur_server::rx_taps::emulation::EmulatedClients;
-use allosaur_server::rx_taps::{Answer, Request, RxTaps};
+use allosaur_server::rx_taps::{EmulationAnswer, EmulationRequest, RxTaps};
 use serde_json::{Value, json};
 
 use super::world::{Owned, profile, start_params};
@@ -29,13 +29,13 @@ fn emulating() -> Owned {
 fn emulate(server: &mut Owned, method: &str, mut params: Value) -> Value {
     let mut taps = server.world.watchers.0.borrow_mut();
     let mut ask = |method: &str, params: Value| {
-        let request = Request::Emulate {
+        let request = EmulationRequest::Call {
             call: RpcCall::new(method, params),
             is_rest: false,
             usage: None,
         };
-        match taps.handle(request, 0) {
-            Answer::Emulated(Ok(reply)) => reply,
+        match EmulationAnswer::try_from(taps.handle(request, 0)) {
+            Ok(EmulationAnswer::Called(Ok(reply))) => reply,
             other => panic!("{other:?}"),
         }
     };

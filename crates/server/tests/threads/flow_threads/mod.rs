@@ -19,7 +19,11 @@ use allosaur_port::memory::LinkSettings;
 use allosaur_server::control::worker_command::{FlowCommand, FlowReport};
 use allosaur_server::counters::GroupReadout;
 use allosaur_server::rx_taps::filter::Filter;
-use allosaur_server::rx_taps::{Answer, MacFilter, Reception, Request, ServiceMask, ServiceMode};
+use allosaur_server::rx_taps::{
+    Answer, CaptureAnswer, CaptureRequest, HostAnswer, HostRequest, MacFilter, PortAnswer,
+    PortRequest, Reception, Request, RxQueueAnswer, RxQueueRequest, ServiceMask, ServiceMode,
+    TapRequest,
+};
 use allosaur_server::threads::data::Report;
 
 const FLOWS: u64 = 300;
@@ -169,7 +173,10 @@ fn flows_are_sampled_as_long_as_the_run_is_known() {
     assert_eq!(samples(&world).len(), 5);
 }
 
-fn ask(world: &World, request: Request) -> Answer {
+fn ask<R>(world: &World, request: R) -> R::Answer
+where
+    R: TapRequest<Answer: TryFrom<Answer>> + Into<Request>,
+{
     world
         .asking
         .ask(request)
@@ -177,8 +184,8 @@ fn ask(world: &World, request: Request) -> Answer {
 }
 
 fn captured(world: &World) -> u64 {
-    match ask(world, Request::ListCaptures) {
-        Answer::Captures(captures) => captures[0].matched,
+    match ask(world, CaptureRequest::List) {
+        CaptureAnswer::Captures(captures) => captures[0].matched,
         other => panic!("{other:?}"),
     }
 }
@@ -195,12 +202,12 @@ fn a_capture_sees_what_flows_send_and_receive() {
             snap_bytes: 0,
             memory_max: 1 << 20,
         };
-        let capture = Request::StartCapture {
+        let capture = CaptureRequest::Start {
             settings,
             filter: Filter::compile("tcp port 80").expect("a filter"),
             endpoint: None,
         };
-        assert_eq!(ask(&world, capture), Answer::Started { capture: 1 });
+        assert_eq!(ask(&world, capture), CaptureAnswer::Started { capture: 1 });
         world.start(&profile(10_000.0, Some(FLOWS as u32)), None);
         world.until_ended();
         let sent = world.snapshot().ports[0].transmit.sent.packets;
@@ -227,12 +234,12 @@ fn ports_answer_for_their_addresses_while_flows_run() {
             ..HostSettings::default()
         };
         assert_eq!(
-            ask(&world, Request::SetHost { port, settings }),
-            Answer::Done
+            ask(&world, HostRequest::Set { port, settings }),
+            HostAnswer::Done
         );
     }
-    let gateway = |world: &World, port| match ask(world, Request::PortState(port)) {
-        Answer::Port(state) => state.gateway_mac,
+    let gateway = |world: &World, port| match ask(world, PortRequest::State(port)) {
+        PortAnswer::State(state) => state.gateway_mac,
         other => panic!("{other:?}"),
     };
     for port in 0..2u8 {
@@ -344,14 +351,17 @@ fn service_mode_takes_its_classes_before_flows_and_answers_no_strays() {
     let mode = |mask| ServiceMode::Filtered(ServiceMask(mask).beside_flows());
     let set = |world: &World, mode| {
         for port in 0..2 {
-            assert_eq!(ask(world, Request::SetService { port, mode }), Answer::Done);
+            assert_eq!(
+                ask(world, PortRequest::SetService { port, mode }),
+                PortAnswer::Done
+            );
         }
     };
-    let queue = Request::SetQueue {
+    let queue = RxQueueRequest::Set {
         port: 1,
         packets_max: 100,
     };
-    assert_eq!(ask(&world, queue), Answer::Done);
+    assert_eq!(ask(&world, queue), RxQueueAnswer::Done);
     // Neither TCP nor UDP, and high ports: flows are from and to others.
     set(&world, mode(1 | 8));
     let run = |world: &mut World, port: u16| {
@@ -374,8 +384,8 @@ fn service_mode_takes_its_classes_before_flows_and_answers_no_strays() {
     world.until("0.1 s", |world| world.clock.now_ns() >= until);
     let redirected = world.table_counter("redirect_rx_ok");
     assert!(redirected >= 10, "{redirected}");
-    let queued = |world: &World| match ask(world, Request::PortState(1)) {
-        Answer::Port(state) => state.queue.expect("there is a queue").1,
+    let queued = |world: &World| match ask(world, PortRequest::State(1)) {
+        PortAnswer::State(state) => state.queue.expect("there is a queue").1,
         other => panic!("{other:?}"),
     };
     // They are on their way to the thread that has the queue.
@@ -404,8 +414,8 @@ fn frames_for_other_stations_are_dropped_while_a_port_is_not_promiscuous() {
                 ..Reception::default()
             };
             let port = 1;
-            let answer = ask(&world, Request::SetReception { port, reception });
-            assert_eq!(answer, Answer::Done);
+            let answer = ask(&world, PortRequest::SetReception { port, reception });
+            assert_eq!(answer, PortAnswer::Done);
             world.start(&profile(10_000.0, Some(12)), None);
             let until = world.clock.now_ns() + 300 * MILLISECOND;
             world.until("0.3 s", |world| world.clock.now_ns() >= until);

@@ -1,0 +1,53 @@
+//! What can be asked of emulated clients.
+
+use allosaur_emulation::namespace::NamespaceKey;
+use allosaur_emulation::params::RpcError;
+use allosaur_emulation::ready::ReadyClients;
+use allosaur_emulation::rpc::call::RpcCall;
+use allosaur_engine::time::Nanos;
+use serde_json::Value;
+
+use crate::rx_taps::tap_request::TapRequest;
+
+/// What can be asked of emulated clients.
+#[derive(Debug)]
+pub enum EmulationRequest {
+    /// A request of their own RPC.
+    Call {
+        /// What is asked.
+        call: RpcCall,
+        /// Whether it goes on with what was asked before, and is not done if that went wrong.
+        is_rest: bool,
+        /// What the process has used, where the answer tells of it.
+        usage: Option<ProcessUsage>,
+    },
+    /// Tell which emulated clients could send through their gateway now.
+    ReadyClients {
+        /// Of which namespace.
+        namespace: NamespaceKey,
+        /// By IPv6, else by IPv4.
+        is_ipv6: bool,
+    },
+}
+
+/// What emulated clients answer.
+#[derive(Debug, PartialEq)]
+pub enum EmulationAnswer {
+    /// What comes of a request of their own RPC.
+    Called(Result<Value, RpcError>),
+    /// The emulated clients of a namespace; nothing when there is no such namespace.
+    ReadyClients(Option<ReadyClients>),
+}
+
+impl TapRequest for EmulationRequest {
+    type Answer = EmulationAnswer;
+}
+
+/// What this process has used.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessUsage {
+    /// Time of CPUs, of all threads together, since it started.
+    pub cpu_time: Nanos,
+    /// Memory that is resident.
+    pub rss_bytes: u64,
+}
