@@ -15,13 +15,14 @@ from allosaur.report import (
     StreamLatency,
     _latency,
     _numbers,
-    _over_time,
     _scale,
     named_axis,
+    whole,
 )
 from allosaur.report._chart import charts_html
 from allosaur.report._model import ChartKind
 from allosaur.report._page import _section
+from allosaur.run.streams import _over_time
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -199,13 +200,13 @@ def test_huge_values_are_drawn() -> None:
 
 def test_the_first_and_the_last_interval_are_not_drawn() -> None:
     series = [PortRates(0.25 * (1 + place)) for place in range(8)] + [PortRates(2.1), PortRates(2.4)]
-    assert [one.time_s for one in _over_time.whole(series, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
-    assert _over_time.whole([], 2.0) == []
-    assert _over_time.whole([PortRates(0.2)], 0.2) == []
+    assert [one.time_s for one in whole(series, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
+    assert whole([], 2.0) == []
+    assert whole([PortRates(0.2)], 0.2) == []
     uneven = [PortRates(time_s) for time_s in (0.1, 0.2, 0.3, 1.1, 1.9)]
-    assert [one.time_s for one in _over_time.whole(uneven, 2.0)] == [0.2, 0.3, 1.1], "each has its own width"
+    assert [one.time_s for one in whole(uneven, 2.0)] == [0.2, 0.3, 1.1], "each has its own width"
     flows = [FlowRates(one.time_s) for one in series]
-    assert [one.time_s for one in _over_time.whole(flows, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
+    assert [one.time_s for one in whole(flows, 2.0)] == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=50))

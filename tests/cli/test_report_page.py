@@ -16,7 +16,6 @@ from allosaur.report import (
     Direction,
     FlowCounters,
     FlowRates,
-    FlowTraffic,
     Headline,
     Outcomes,
     Part,
@@ -30,17 +29,17 @@ from allosaur.report import (
     SideRates,
     StreamCounters,
     StreamLatency,
-    StreamTraffic,
     Table,
-    flow_headlines,
-    flow_hints,
-    flow_sections,
     number,
-    stream_headlines,
-    stream_sections,
     text,
     write_report,
 )
+from allosaur.run._verdict import Verdict
+from allosaur.run.flows import _hints
+from allosaur.run.flows._counts import FlowPlan
+from allosaur.run.flows._result import FlowResult
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._result import StreamResult
 
 HOSTILE = "</pre></script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&$title"
 VOID = {"meta", "link", "img", "br"}
@@ -119,6 +118,23 @@ def rates(points: int = 40, received: float = 1000.0) -> list[PortRates]:
 LATENCY = StreamLatency(1.5, 12.0, 900.0, 3.0, 10.0, 40.0, 123.0, 700.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Streams(StreamResult):
+    """What a run found, with directions that are given and not counted."""
+
+    plan: Plan = field(default_factory=lambda: Plan([0, 1], "1", 10.0, [0, 1]))
+    found: Sequence[Direction] = ()
+    others: Mapping[int, int | None] = field(default_factory=dict)
+
+    @property
+    def directions(self) -> list[Direction]:
+        return list(self.found)
+
+    @property
+    def other_packets(self) -> dict[int, int | None]:
+        return dict(self.others)
+
+
 def report(**changes: Any) -> Report:
     """A run that passed, in which everything was measured that can be."""
     values: dict[str, Any] = {
@@ -130,14 +146,12 @@ def report(**changes: Any) -> Report:
         "checks": [Check("all received", True, "all 7")],
         "reproduce": ["allosaur run imix.py"],
         "profile": "if a < b: pass",
-        "directions": [Direction(port, 1_234_567, 1_234_567, {1 - port: 1_234_567}, 0) for port in (0, 1)],
+        "found": [Direction(port, 1_234_567, 1_234_567, {1 - port: 1_234_567}, 0) for port in (0, 1)],
         "streams": [StreamCounters(0, ["voice"], 5, 1000, 64_000, 1000, 64_000, {1: 1000}, latency=LATENCY)],
-        "duration_s": 10.0,
+        "elapsed_s": 10.0,
         **changes,
     }
-    traffic = StreamTraffic(**taken(values, StreamTraffic))
-    shown = {"headlines": stream_headlines(traffic), "sections": stream_sections(traffic)}
-    return page_report("streams", {**values, **shown})
+    return page_report(Streams(**taken(values, Streams)), values)
 
 
 def taken(values: dict[str, Any], of: Any) -> dict[str, Any]:
@@ -145,13 +159,12 @@ def taken(values: dict[str, Any], of: Any) -> dict[str, Any]:
     return {name: values.pop(name) for name in [*values] if name in {one.name for one in fields(of)}}
 
 
-def page_report(kind: str, values: dict[str, Any]) -> Report:
-    """A report of one part."""
-    values = {"ok": True, **values}
-    whole = {name: values[name] for name in ("title", "verdict", "ok", "facts")}
-    whole["reproduce"] = values.get("reproduce", ())
-    part = Part(**{"name": values["title"], "kind": kind, **taken(values, Part)})
-    return Report(**whole, parts=[part])
+def page_report(result: StreamResult | FlowResult, values: dict[str, Any]) -> Report:
+    """A report of one load."""
+    title, said, ok = values["title"], values["verdict"], values.pop("ok", True)
+    verdict = Verdict(ok, said, values.pop("reasons", ()))
+    part = replace(result.part(verdict), name=title, **taken(values, Part))
+    return Report(title, said, ok, values["facts"], [part], reproduce=values["reproduce"])
 
 
 FLOWS = FlowCounters(
@@ -178,13 +191,12 @@ def flow_report(**changes: Any) -> Report:
         "facts": {"When": "now", "Server": "local"},
         "counters": FLOWS,
         "rates": [FlowRates(0.25 * (1 + i), 500.0, 500.0, 0.0, one, one, 50, 40) for i in range(40)],
-        "duration_s": 10.0,
+        "elapsed_s": 10.0,
+        "checks": (),
         "reproduce": ["allosaur run http.py"],
         **changes,
     }
-    traffic = FlowTraffic(**taken(values, FlowTraffic))
-    shown = {"headlines": flow_headlines(traffic), "sections": flow_sections(traffic)}
-    return page_report("flows", {**values, **shown, "hints": flow_hints(traffic)})
+    return page_report(FlowResult(plan=FlowPlan(), **taken(values, FlowResult)), values)
 
 
 def of_several(failed: bool = False) -> Report:
@@ -192,7 +204,7 @@ def of_several(failed: bool = False) -> Report:
     lost = [Direction(0, 1000, 990, {1: 990}, 10)]
     streams = report(ok=not failed, reasons=["10 packets were lost"] * failed, hints=["look there"] * failed)
     if failed:
-        streams = report(ok=False, directions=lost, reasons=["10 packets were lost"], hints=["look there"])
+        streams = report(ok=False, found=lost, reasons=["10 packets were lost"], hints=["look there"])
     clients = Part(
         name="dhcp",
         kind="emulated clients",
@@ -239,12 +251,10 @@ def page(request: pytest.FixtureRequest, tmp_path: Path) -> Page:
     made: Mapping[str, Report] = {
         "streams": report(),
         "flows": flow_report(latency={0: {"received": 9, **vars(LATENCY)}}),
-        "failed streams": report(ok=False, directions=lost, hints=["look there"], reasons=["one", "two"]),
+        "failed streams": report(ok=False, found=lost, hints=["look there"], reasons=["one", "two"]),
         "failed flows": flow_report(
             ok=False,
             counters=FlowCounters(FLOWS.client, FLOWS.server, 3, errors, RESET),
-            meanings={"tcps_rexmttimeo": "retransmission timeouts"},
-            hints={"tcps_rexmttimeo": "lower -m"},
         ),
         "several": of_several(),
         "several failed": of_several(failed=True),
@@ -291,9 +301,9 @@ def test_a_page_of_many_ports_streams_and_hours_is_small(tmp_path: Path) -> None
     big = report(
         counters=counters,
         rates=dict.fromkeys(counters, series),
-        directions=[Direction(port, 9, 9, {port ^ 1: 9}, 0) for port in counters],
+        found=[Direction(port, 9, 9, {port ^ 1: 9}, 0) for port in counters],
         streams=streams,
-        duration_s=36_000.0,
+        elapsed_s=36_000.0,
     )
     page = page_of(tmp_path, big)
     assert len(page.source) < 400_000
@@ -322,8 +332,9 @@ def test_no_section_and_no_table_is_empty(page: Page) -> None:
 
 def test_without_anything_but_counters_there_are_no_empty_parts(tmp_path: Path) -> None:
     one = {0: PortCounters(tx_packets=7, tx_bytes=448)}
-    none: dict[str, Any] = dict.fromkeys(("checks", "reproduce", "directions", "streams"), ())
-    none |= {"title": "a", "facts": {}, "rates": {}, "profile": "", "duration_s": None}
+    none: dict[str, Any] = dict.fromkeys(("checks", "reproduce", "streams"), ())
+    none |= {"title": "a", "facts": {}, "rates": {}, "profile": "", "plan": Plan([0], "1", 1.0)}
+    none |= {"elapsed_s": 0.0, "found": [Direction(0, 7, 0)]}
     page = page_of(tmp_path, report(**none, counters=one))
     assert headings(page) == ["a", "Totals"]
     test_no_section_and_no_table_is_empty(page)
@@ -498,7 +509,7 @@ def test_dark_mode_and_paper(page: Page) -> None:
 
 def test_headline_numbers_of_streams(tmp_path: Path) -> None:
     lost = [Direction(0, 1000, 990, {1: 990}, 10), Direction(1, 1000, 1000, {0: 1000}, 0)]
-    found = headlines(page_of(tmp_path, report(directions=lost)))
+    found = headlines(page_of(tmp_path, report(found=lost)))
     assert found["Packets sent"] == "2,000"
     assert found["Packets received"] == "1,990"
     assert found["Packets lost"] == "10 0.5 % of those sent"
@@ -512,7 +523,7 @@ def test_the_caption_of_a_chart_has_the_rate_of_the_headline(tmp_path: Path) -> 
     uneven = {0: [PortRates(0.25 * (1 + i), 201_000.0) for i in range(8)], 1: [PortRates(2.0)]}
     counters = {0: PortCounters(tx_packets=398_000), 1: PortCounters(rx_packets=398_000)}
     sent = [Direction(0, 398_000, 398_000, {1: 398_000}, 0)]
-    given = report(directions=sent, counters=counters, rates=uneven, duration_s=2.0)
+    given = report(found=sent, counters=counters, rates=uneven, elapsed_s=2.0)
     page = page_of(tmp_path, given)
     assert headlines(page)["Rate sent, average"].startswith("199 kpps")
     said = page.root.all(id="rate-0-text")[0].text()
@@ -520,10 +531,10 @@ def test_the_caption_of_a_chart_has_the_rate_of_the_headline(tmp_path: Path) -> 
 
 
 def test_packets_of_others_are_told_apart(tmp_path: Path) -> None:
-    page = page_of(tmp_path, report(other_packets={0: 0, 1: 240}))
+    page = page_of(tmp_path, report(others={0: 0, 1: 240}))
     assert "packets of others" in page.source
     assert "240" in [one.text() for one in page.root.all("td")]
-    quiet = page_of(tmp_path, report(other_packets={0: 0, 1: None}))
+    quiet = page_of(tmp_path, report(others={0: 0, 1: None}))
     assert "packets of others" not in quiet.source
 
 
@@ -544,13 +555,13 @@ def test_headline_numbers_of_flows(tmp_path: Path) -> None:
 def test_how_flows_ended_and_how_long_they_took(tmp_path: Path) -> None:
     counters = FlowCounters(FLOWS.client, FLOWS.server, 0, {}, RESET)
     rates = [FlowRates(1.0, failed_flows=0), FlowRates(2.0, failed_flows=10)]
-    meanings, hints = {"reset": "flows reset by the peer"}, {"reset": "look at its log"}
-    made = flow_report(counters=counters, rates=rates, meanings=meanings, hints=hints)
+    meaning, hint = _hints.meaning("reset"), _hints.hint("reset")
+    made = flow_report(counters=counters, rates=rates)
     page = page_of(tmp_path, made)
     rows = [[cell.text() for cell in row.children] for row in page.root.all("tr")]
     assert ["completed flows", "1,490", "1,500"] in rows
     assert ["reset by the peer", "10", "0"] in rows
-    assert ["flows reset by the peer", "clients", "10", "look at its log", "reset"] in rows
+    assert [meaning, "clients", "10", hint, "reset"] in rows
     (connect,) = (row for row in rows if row[0] == "connect")
     assert connect[1:] == ["1,490", "90 µs", "120 µs", "100 µs", "150 µs", "300 µs", "1.2 ms", "2.5 ms"]
     assert not [row for row in rows if row[0] == "first byte"], "of what never came there is no time"
@@ -561,7 +572,7 @@ def test_how_flows_ended_and_how_long_they_took(tmp_path: Path) -> None:
 def test_rates_are_averages_and_no_noise_of_sampling(tmp_path: Path) -> None:
     uneven = [FlowRates(0.25 * (1 + i), client=SideRates(13_080.0 if i == 7 else 9900.0)) for i in range(8)]
     counted = FlowCounters(SideCounters(20_000, 20_000), SideCounters(20_000, 20_000), 0)
-    page = page_of(tmp_path, flow_report(counters=counted, rates=uneven, duration_s=2.0))
+    page = page_of(tmp_path, flow_report(counters=counted, rates=uneven, elapsed_s=2.0))
     said = page.root.all(id="flows-text")[0].text()
     assert "clients connected 10 k a second on average" in said
     assert "13" not in said
@@ -607,14 +618,13 @@ def test_no_word_of_a_user_becomes_part_of_the_page(tmp_path: Path) -> None:
             checks=[Check(HOSTILE, False, HOSTILE)],
             **{name: [HOSTILE, HOSTILE] for name in ("reproduce", "notes", "hints", "reasons")},
             streams=streams,
-            directions=[Direction(0, 9, 8, {1: 8}, 1, ungrouped=[HOSTILE])],
+            found=[Direction(0, 9, 8, {1: 8}, 1, ungrouped=[HOSTILE])],
         ),
         flow_report(
             **dict.fromkeys(("title", "verdict", "profile"), HOSTILE),
             facts={HOSTILE: HOSTILE},
             groups={HOSTILE: FLOWS},
             counters=FlowCounters(FLOWS.client, FLOWS.server, 0, {"client": {HOSTILE: 1}}),
-            **{name: {HOSTILE: HOSTILE} for name in ("hints", "meanings")},
             reproduce=[HOSTILE],
         ),
     ]

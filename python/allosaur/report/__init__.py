@@ -14,7 +14,7 @@ from allosaur.report._flow_counters import (
     SideRates,
 )
 from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
-from allosaur.report._flow_view import FlowTraffic, flow_headlines, flow_hints, flow_sections
+from allosaur.report._latency import LatencyRow, latency_headline, latency_section, times_table
 from allosaur.report._limit_view import Limit, LimitCase, LimitTrial, limit_sections
 from allosaur.report._model import (
     Chart,
@@ -29,15 +29,16 @@ from allosaur.report._model import (
     number,
     text,
 )
+from allosaur.report._numbers import NOT_COUNTED, count, microseconds, share, short
 from allosaur.report._page import write_report
-from allosaur.report._readings import Readings
-from allosaur.report._scale import Axis, linear_axis, named_axis
-from allosaur.report._stream_view import StreamTraffic, stream_headlines, stream_sections
+from allosaur.report._readings import Readings, whole
+from allosaur.report._scale import Axis, Point, linear_axis, named_axis
 from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
 
 __all__ = [
     "FAILED",
     "HTTP_CLASSES",
+    "NOT_COUNTED",
     "SIDES",
     "TIMES",
     "Axis",
@@ -48,13 +49,14 @@ __all__ = [
     "FlowCounters",
     "FlowRates",
     "FlowSampler",
-    "FlowTraffic",
     "Headline",
+    "LatencyRow",
     "Limit",
     "LimitCase",
     "LimitTrial",
     "Outcomes",
     "Part",
+    "Point",
     "PortCounters",
     "PortRates",
     "Readings",
@@ -68,21 +70,23 @@ __all__ = [
     "SizeClasses",
     "StreamCounters",
     "StreamLatency",
-    "StreamTraffic",
     "Table",
+    "count",
     "difference",
-    "flow_headlines",
-    "flow_hints",
-    "flow_sections",
+    "latency_headline",
+    "latency_section",
     "limit_sections",
     "linear_axis",
     "lost_total",
+    "microseconds",
     "named_axis",
     "number",
-    "stream_headlines",
-    "stream_sections",
+    "share",
+    "short",
     "text",
+    "times_table",
     "total",
     "was_timed",
+    "whole",
     "write_report",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 SAMPLES_MAX = 4000
 """Samples kept. Beyond it every second one is dropped, so that a run of days fits in memory."""
@@ -19,6 +19,8 @@ _FALL = 0.98
 
 RATE_INTERVAL_MIN_S = 0.1
 """The shortest time over which a rate is shown."""
+_END_SHARE = 0.3
+"""By how much of an interval the traffic may end before it is seen to have ended."""
 
 Counters = TypeVar("Counters")
 
@@ -93,6 +95,33 @@ class Readings(Generic[Counters]):
                 found.append((earlier, later))
                 earlier = later
         return found if end_s is None else _whole(found, [rate(*one) for one in found], end_s)
+
+
+class Interval(Protocol):
+    """The rates of one interval, of whatever kind of traffic."""
+
+    @property
+    def time_s(self) -> float:
+        """The later end."""
+
+
+Rates = TypeVar("Rates", bound=Interval)
+
+
+def whole(series: Sequence[Rates], duration_s: float) -> list[Rates]:
+    """Return the rates of the intervals that lie wholly within the traffic.
+
+    The first one begins a little after the traffic, and the last ends after it: their rates would look as if
+    the load had begun or ended with a step.
+    """
+    inside = []
+    earlier_s = 0.0
+    for one in series:
+        # A busy machine reads at other times than at others: each interval has a width of its own.
+        if one.time_s <= duration_s - _END_SHARE * (one.time_s - earlier_s):
+            inside.append(one)
+        earlier_s = one.time_s
+    return inside[1:]
 
 
 def _whole(

@@ -1,29 +1,47 @@
-"""What the report of a run shows of its streams."""
+"""What the report of a run shows of its streams: headline numbers, charts and tables."""
 
 from __future__ import annotations
 
-from allosaur.report import Part, StreamTraffic, stream_headlines, stream_sections
+from collections.abc import Sequence
+
+from allosaur.report import (
+    NOT_COUNTED,
+    Chart,
+    Direction,
+    Headline,
+    LatencyRow,
+    Part,
+    PortCounters,
+    Section,
+    Series,
+    StreamCounters,
+    Table,
+    count,
+    latency_headline,
+    latency_section,
+    named_axis,
+    number,
+    share,
+    short,
+    text,
+)
 from allosaur.run._verdict import Verdict, checks_of
+from allosaur.run.streams import _over_time
 from allosaur.run.streams._counts import StreamCounts
+
+_ROWS_MAX = 100
+"""Rows of a table of streams. Those that lost most come first."""
 
 
 def part(outcome: StreamCounts, verdict: Verdict) -> Part:
     """Return the part of the report."""
-    traffic = StreamTraffic(
-        outcome.counters,
-        outcome.rates,
-        outcome.directions,
-        outcome.streams,
-        outcome.other_packets,
-        outcome.elapsed_s,
-    )
     return Part(
         name="streams",
         kind="streams",
         ok=verdict.ok,
         verdict=verdict.summary,
-        headlines=stream_headlines(traffic),
-        sections=stream_sections(traffic),
+        headlines=headlines(outcome),
+        sections=sections(outcome),
         checks=checks_of(verdict),
         reasons=verdict.reasons,
         hints=outcome.hints,
@@ -35,3 +53,206 @@ def asked(outcome: StreamCounts) -> str:
     """Return what was asked for, in words."""
     plan = outcome.plan
     return f"{plan.multiplier} from port {','.join(map(str, plan.ports))}"
+
+
+def sections(outcome: StreamCounts) -> list[Section]:
+    """Return the charts and tables."""
+    directions = outcome.directions
+    charts = _over_time.charts(outcome.rates, directions, outcome.elapsed_s)
+    totals = [_directions_table(outcome, directions), _ports_table(outcome)]
+    return [
+        Section("Over time", charts.shown, note=charts.note),
+        latency_section("Latency of streams", "streams", _latency_rows(outcome.streams)),
+        _streams_section(outcome.streams),
+        Section("Totals", tables=totals, note=_totals_note(outcome)),
+        _sizes_section(outcome.total),
+    ]
+
+
+def headlines(outcome: StreamCounts) -> list[Headline]:
+    """Return the numbers that stand first."""
+    directions, summed = outcome.directions, outcome.total
+    sent = sum(one.sent_packets for one in directions)
+    lost, duration_s = outcome.lost_packets, outcome.elapsed_s
+    found = [Headline("Packets sent", count(sent))]
+    if lost is None:
+        found.append(Headline("Packets received", NOT_COUNTED, "no port receives them"))
+    else:
+        received = sum(one.received_packets for one in directions)
+        found += [
+            Headline("Packets received", count(received)),
+            Headline(
+                "Packets lost",
+                count(lost),
+                f"{share(lost, sent)} of those sent" if lost else "none at all",
+                lost > 0,
+            ),
+        ]
+    if twice := outcome.duplicate_packets:
+        found.append(Headline("Received twice", count(twice), "more than were sent", is_bad=True))
+    if summed.missed_packets is not None:
+        missed = summed.missed_packets
+        note = f"{share(missed, summed.offered_packets)} of the load" if missed else "the load was reached"
+        found.append(Headline("Not sent in time", count(missed), note, missed > 0))
+    if duration_s:
+        bits = short(8 * summed.tx_bytes / duration_s, "bps")
+        found.append(Headline("Rate sent, average", short(sent / duration_s, "pps"), bits))
+    return found + latency_headline(_latency_rows(outcome.streams))
+
+
+def _directions_table(outcome: StreamCounts, directions: Sequence[Direction]) -> Table:
+    columns = [
+        text("from"),
+        text("received by"),
+        *map(number, ("offered", "sent", "received", "lost", "lost", "not sent in time", "twice")),
+        text("counted by"),
+    ]
+    some_lost = any(one.lost_packets for one in directions)
+    rows = []
+    for one in directions:
+        counters = outcome.counters.get(one.port)
+        missed = None if counters is None else counters.missed_packets
+        lost = one.lost_packets
+        rows.append(
+            (
+                f"port {one.port}",
+                ", ".join(f"port {port}" for port in sorted(one.received_by_port)) or "no port",
+                count(one.sent_packets + (missed or 0)) if missed else "",
+                count(one.sent_packets),
+                count(one.received_packets) if lost is not None else NOT_COUNTED,
+                count(lost),
+                share(lost, one.sent_packets) if lost is not None and some_lost else "",
+                _some(missed),
+                _some(one.duplicate_packets),
+                "the ports' counters" if one.ungrouped else "",
+            )
+        )
+    return Table("Packets from port to port", columns, rows)
+
+
+def _ports_table(outcome: StreamCounts) -> Table:
+    header = (
+        "sent",
+        "bytes sent",
+        "received",
+        "bytes received",
+        "packets of others",
+        "not taken in time",
+        "queue full",
+        "lost at the port",
+        "lost by the link",
+    )
+    rows = []
+    for port, one in sorted(outcome.counters.items()):
+        others = outcome.other_packets.get(port)
+        rows.append(
+            (
+                f"port {port}",
+                *map(count, (one.tx_packets, one.tx_bytes, one.rx_packets, one.rx_bytes)),
+                _some(others),
+                _some(one.rx_overflow_packets),
+                count(one.queue_full),
+                _some(one.tx_lost_packets),
+                _some(one.rx_lost_packets),
+            )
+        )
+    return Table(
+        "What each port counted (bytes with frame check sequence)", [text("port"), *map(number, header)], rows
+    )
+
+
+def _some(value: int | None) -> str:
+    """Return a count, and nothing instead of a zero."""
+    return count(value) if value else ""
+
+
+def _totals_note(outcome: StreamCounts) -> str:
+    said = []
+    if outcome.counted_by == "ports":
+        said.append("Counted by the ports' counters: packets of other programs count, too.")
+    if any(outcome.other_packets.values()):
+        said.append("Packets of others: what arrived beside the packets of this run.")
+    if any(one.rx_overflow_packets for one in outcome.counters.values()):
+        said.append("Not taken in time: packets that arrived faster than this machine takes them.")
+    if any(one.queue_full for one in outcome.counters.values()):
+        said.append(
+            "Queue full: how often a port had no room for a packet; it was sent later, or not in time."
+        )
+    if any(one.tx_lost_packets for one in outcome.counters.values()):
+        said.append(
+            "Lost at the port: packets that could not leave it, because its interface or the other end "
+            "refused them, and that it does not count as sent."
+        )
+    return " ".join(said)
+
+
+def _latency_rows(streams: Sequence[StreamCounters]) -> list[LatencyRow]:
+    return [
+        LatencyRow(f"{one.name}, port {one.port}", one.rx_packets, one.latency)
+        for one in streams
+        if one.latency is not None and one.rx_packets
+    ]
+
+
+def _streams_section(streams: Sequence[StreamCounters]) -> Section:
+    columns = [
+        text("stream"),
+        text("from"),
+        *map(number, ("sent", "received", "lost", "lost", "not sent in time", "twice", "out of order")),
+    ]
+    some_lost = any(one.lost_packets for one in streams)
+    shown = sorted(streams, key=lambda one: -one.lost_percent)[:_ROWS_MAX]
+    if len(streams) <= _ROWS_MAX:
+        shown = list(streams)
+    rows = [
+        (
+            one.name,
+            f"port {one.port}",
+            count(one.tx_packets),
+            count(one.rx_packets),
+            count(one.lost_packets),
+            share(one.lost_packets, one.tx_packets) if some_lost else "",
+            _some(one.missed_packets),
+            _some(one.duplicate_packets),
+            _some(one.out_of_order_packets),
+        )
+        for one in shown
+    ]
+    note = (
+        f"{len(shown)} of {len(streams):,} rows: those that lost most." if len(shown) < len(streams) else ""
+    )
+    return Section("Streams", tables=[Table("What was counted of each stream", columns, rows)], note=note)
+
+
+def _sizes_section(summed: PortCounters) -> Section:
+    """Return the packets by frame size; nothing when all are of one class, which says nothing new."""
+    title = "Frame sizes"
+    sent, received = summed.tx_by_size or {}, summed.rx_by_size or {}
+    classes = [name for name in {**sent, **received} if sent.get(name) or received.get(name)]
+    if len(classes) < 2:
+        return Section(title)
+    classes.sort(key=lambda name: int(name.split("-")[0]))
+    all_sent = sum(sent.values())
+    columns = [text("bytes"), *map(number, ("sent", "received", "of all sent"))]
+    names = [name.rstrip("-") + (" and more" if name.endswith("-") else "") for name in classes]
+    rows = [
+        (
+            label,
+            count(sent.get(name, 0)),
+            count(received.get(name, 0)),
+            share(sent.get(name, 0), all_sent),
+        )
+        for label, name in zip(names, classes, strict=True)
+    ]
+    caption = "Packets of all ports, by frame size with frame check sequence"
+    bars = [
+        Series(label, [(place + 0.5, float(of.get(name, 0))) for place, name in enumerate(classes)])
+        for label, of in (("sent", sent), ("received", received))
+    ]
+    most = max(range(len(classes)), key=lambda place: sent.get(classes[place], 0))
+    chart = Chart(
+        *("Packets by frame size", "packets", bars, "bars"),
+        f"Most packets sent, {share(sent.get(classes[most], 0), all_sent)}, have {names[most]} bytes.",
+        named_axis(names),
+    )
+    return Section(title, [chart], [Table(caption, columns, rows)])

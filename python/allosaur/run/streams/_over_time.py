@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol, TypeVar
 
-from allosaur.report._counters import PortRates
-from allosaur.report._model import Chart, Series
-from allosaur.report._numbers import count, share, short
-from allosaur.report._scale import Point
-from allosaur.report._streams import Direction
+from allosaur.report import Chart, Direction, Point, PortRates, Series, count, share, short, whole
 
 CHARTS_MAX = 16
 """Charts of single directions. The tables have them all."""
 _SAME_SHARE = 0.01
 _LEFT_OUT_MAX = 0.3
-_END_SHARE = 0.3
-"""By how much of an interval the traffic may end before it is seen to have ended."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +23,7 @@ class Charts:
 
 
 def charts(
-    rates: Mapping[int, Sequence[PortRates]], directions: Sequence[Direction], duration_s: float | None
+    rates: Mapping[int, Sequence[PortRates]], directions: Sequence[Direction], duration_s: float
 ) -> Charts:
     """Return the charts of a run; those of directions that lost most come first when there are many."""
     chosen, note = list(directions), ""
@@ -43,38 +36,6 @@ def charts(
     return Charts([*shown, *([lost] if lost else [])], note)
 
 
-class _Interval(Protocol):
-    """The rates of one interval, of whatever kind of traffic."""
-
-    @property
-    def time_s(self) -> float:
-        """The later end."""
-
-
-Rates = TypeVar("Rates", bound=_Interval)
-
-
-def whole(series: Sequence[Rates], duration_s: float | None) -> list[Rates]:
-    """Return the rates of the intervals that lie wholly within the traffic.
-
-    The first one begins a little after the traffic, and the last ends after it: their rates would look as if
-    the load had begun or ended with a step.
-    """
-    inside = []
-    earlier_s = 0.0
-    for one in series:
-        # A busy machine reads at other times than at others: each interval has a width of its own.
-        if duration_s is None or one.time_s <= duration_s - _END_SHARE * (one.time_s - earlier_s):
-            inside.append(one)
-        earlier_s = one.time_s
-    return inside[1:]
-
-
-def last_s(rates: Mapping[int, Sequence[PortRates]]) -> float:
-    """Return when the last interval ends."""
-    return max((series[-1].time_s for series in rates.values() if series), default=0.0)
-
-
 def lost_so_far(sent: Sequence[int], received: Sequence[int]) -> list[int]:
     """Return how many packets were lost for good at each reading, from what was counted until then.
 
@@ -84,7 +45,7 @@ def lost_so_far(sent: Sequence[int], received: Sequence[int]) -> list[int]:
     return list(accumulate(reversed(missing), min))[::-1]
 
 
-def _rate_chart(one: Direction, rates: Mapping[int, Sequence[PortRates]], duration_s: float | None) -> Chart:
+def _rate_chart(one: Direction, rates: Mapping[int, Sequence[PortRates]], duration_s: float) -> Chart:
     receivers = _receivers(one, rates)
     sent = [(point.time_s, point.tx_pps) for point in whole(rates.get(one.port, ()), duration_s)]
     received = _summed([whole(rates[port], duration_s) for port in receivers])
@@ -94,8 +55,7 @@ def _rate_chart(one: Direction, rates: Mapping[int, Sequence[PortRates]], durati
         title += f" to port {' and '.join(map(str, receivers))}"
         series.append(Series("received", received))
     # As the headline has it: of points that are whole intervals, the average is another one.
-    end_s = duration_s if duration_s is not None else last_s(rates)
-    average = one.sent_packets / end_s if end_s else 0.0
+    average = one.sent_packets / duration_s if duration_s else 0.0
     sentence = f"{short(average, 'pps')} were sent on average"
     if one.lost_packets is not None:
         lost = one.lost_packets
@@ -108,12 +68,12 @@ def _rate_chart(one: Direction, rates: Mapping[int, Sequence[PortRates]], durati
         *(title, "packets per second", series),
         sentence=f"{sentence}.",
         name=f"rate-{one.port}",
-        end_s=duration_s or 0.0,
+        end_s=duration_s,
     )
 
 
 def _lost_chart(
-    directions: Sequence[Direction], rates: Mapping[int, Sequence[PortRates]], duration_s: float | None
+    directions: Sequence[Direction], rates: Mapping[int, Sequence[PortRates]], duration_s: float
 ) -> Chart | None:
     """Return when packets were lost, of the directions whose loss the counters of ports show rightly."""
     series = [
@@ -128,7 +88,7 @@ def _lost_chart(
         *("Lost so far", "packets", series),
         sentence=sentence,
         name="lost",
-        end_s=duration_s or 0.0,
+        end_s=duration_s,
         is_whole=True,
     )
 
