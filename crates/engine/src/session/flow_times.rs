@@ -117,7 +117,8 @@ impl TimeHistogram {
                 // As if those in a slot lay there in equal distances.
                 let part = ((rank - before as f64) / *count as f64).clamp(0.0, 1.0);
                 let units = first as f64 + part * width as f64;
-                return seconds(units.clamp(self.min as f64, self.max as f64));
+                // Who reads while they are published may see the first of both without the other.
+                return seconds(units.max(self.min as f64).min(self.max as f64));
             }
             before += count;
         }
