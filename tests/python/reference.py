@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import allosaur
+import allosaur.metrics
 import allosaur.server
 import allosaur.stats
 import allosaur.testing
@@ -89,7 +90,7 @@ def render() -> str:
         lines.append(f"## {title}\n")
         for name in sorted(names, key=lambda name: (order(name, beginnings), name)):
             lines += describe(name, getattr(allosaur, name))
-    for module in (allosaur.server, allosaur.testing):
+    for module in (allosaur.server, allosaur.metrics, allosaur.testing):
         lines += [f"## `{module.__name__}`\n", text(module.__doc__ or "") + "\n"]
         for name, value in vars(module).items():
             if not name.startswith("_") and getattr(value, "__module__", "").startswith(module.__name__):

@@ -25,12 +25,14 @@ from allosaur import (
     ASTFTCPServerTemplate,
     ASTFTemplate,
     STLClient,
+    STLError,
     STLFlowLatencyStats,
     STLFlowStats,
     STLPktBuilder,
     STLStream,
     STLTXSingleBurst,
 )
+from allosaur.metrics import Distribution, MetricFamily, Metrics
 from allosaur.server import LocalServer
 from prometheus_client import parser as plain
 from prometheus_client.openmetrics import parser as openmetrics
@@ -536,3 +538,75 @@ def test_the_guide_shows_all_that_is_there(scrape: Scrape, metric_rows: Mapping[
     missing = shown.keys() - {name for name, (_, labels) in real.items() if labels}
     assert not [name for name in missing if shown[name].always]
     assert all(re.search("tcps_|udps_|app_latency", name) for name in missing), missing
+
+
+def test_the_rpc_tells_the_same_series_as_the_page(server: LocalServer) -> None:
+    """``get_metrics`` in either mode, and /metrics: all metrics, their series and values."""
+    where = {"server": server.host, "sync_port": server.rpc_port, "async_port": server.pub_port}
+    with STLClient(**where) as streams, ASTFClient(**where) as flows:
+        readings = [streams.get_metrics(), flows.get_metrics()]
+    page = scraped(server)
+    assert readings[0].families == readings[1].families
+    assert readings[1].time_ns > readings[0].time_ns
+    for metrics in readings:
+        assert set(page.families) <= set(metrics.families)
+        told = {
+            (f"{name}{suffix}", labels): value
+            for name, family in metrics.families.items()
+            for labels, suffix, value in samples_of(family, metrics)
+        }
+        expected = {name: value for name, value in page.values.items() if not name[0].endswith("_bucket")}
+        assert told.keys() == expected.keys()
+        for (name, labels), value in told.items():
+            assert value == expected[name, labels] or moves(name), (name, labels)
+        buckets = metrics.value("allosaur_port_frame_bytes", port=1, direction="rx")
+        assert isinstance(buckets, Distribution)
+        for bound, count in buckets.buckets:
+            assert page("allosaur_port_frame_bytes_bucket", port=1, direction="rx", le=bound) == count
+
+
+def moves(name: str) -> bool:
+    """Whether a metric changes while nothing is sent."""
+    clocks = ("uptime_seconds", "thread_seconds_total", "thread_busy_seconds_total")
+    return name.removeprefix("allosaur_") in clocks
+
+
+def samples_of(
+    family: MetricFamily, metrics: Metrics
+) -> Iterator[tuple[frozenset[tuple[str, str]], str, float]]:
+    """The samples of a metric as the page has them: labels, what follows the name, value."""
+    for values, value in metrics.series(family.name).items():
+        pairs = zip(family.labels, values, strict=True)
+        labels = frozenset((name, text) for name, text in pairs if text)
+        if isinstance(value, Distribution):
+            yield labels, "_count", value.count
+            yield labels, "_sum", value.sum
+        else:
+            yield labels, {"counter": "_total", "info": "_info"}.get(family.kind, ""), value
+
+
+def test_metrics_are_asked_for_by_the_beginnings_of_their_names(server: LocalServer) -> None:
+    where = {"server": server.host, "sync_port": server.rpc_port, "async_port": server.pub_port}
+    with STLClient(**where) as client:
+        some = client.get_metrics(["allosaur_port_pa", "allosaur_stream_latency_s"])
+        assert set(some.families) == {"allosaur_port_packets", "allosaur_stream_latency_seconds"}
+        assert some.value("allosaur_port_packets", port=1, direction="rx") == 2 * PACKETS
+        family = some.families["allosaur_port_packets"]
+        assert (family.kind, family.unit, family.labels) == ("counter", "packets", ("port", "direction"))
+        times = some.value("allosaur_stream_latency_seconds", stream=8, profile="_")
+        assert isinstance(times, Distribution)
+        assert times.count == PACKETS
+        assert times.min is not None and times.max is not None
+        assert times.min <= times.quantiles[0.5] <= times.quantiles[0.999] <= times.max
+        with pytest.raises(KeyError, match="no label way: it has port, direction"):
+            some.value("allosaur_port_packets", way="rx")
+        with pytest.raises(KeyError, match="needs the label direction"):
+            some.value("allosaur_port_packets", port=1)
+        # A name that no metric has is no error: the names of all say which is meant.
+        none = client.get_metrics(["allosaur_prot_"])
+        assert not none.families and not none.values
+        short = client.get_metrics(["allosaur_port_packets"], families=False)
+        assert not short.families
+        assert short.series("allosaur_port_packets") == some.series("allosaur_port_packets")
+        with pytest.raises(STLError, match=r"prefixes\[1\]"):
+            client.get_metrics(["allosaur_", 7])  # type: ignore[list-item]

@@ -26,6 +26,7 @@ LARGER: dict[str, tuple[int, str]] = {}
 MAY_IMPORT: dict[str, set[str]] = {
     "allosaur._errors": set(),
     "allosaur.stats": set(),
+    "allosaur.metrics": set(),
     "allosaur._not_here": {"allosaur._errors"},
     "allosaur._console_lines": set(),  # finds the console by its name
     "allosaur._files": set(),
@@ -37,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.services": {"allosaur._errors", "allosaur.packets"},
     "allosaur.client": {
         *("allosaur._errors", "allosaur._not_here", "allosaur._console_lines"),
-        *("allosaur.stats", "allosaur.rpc"),
+        *("allosaur.stats", "allosaur.metrics", "allosaur.rpc"),
         *("allosaur.packets", "allosaur.streams", "allosaur.services"),
     },
     "allosaur.stateful.client": {

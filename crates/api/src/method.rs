@@ -42,6 +42,7 @@ pub enum ServerMethod {
     Shutdown,
     Status,
     GlobalStats,
+    Metrics,
     PublishNow,
     AsyncEvents,
 }

@@ -4,7 +4,7 @@
 
 use crate::command::{Command, Kind, Param, ParamDefault};
 use crate::commands::{
-    captures, changes, events, groups, layers, ports, remote, server, service, stateful,
+    captures, changes, events, groups, layers, metrics, ports, remote, server, service, stateful,
     statistics, status, streams, traffic,
 };
 use crate::method::Mode;
@@ -24,6 +24,7 @@ const NOUNS: &[(&str, &str, &[Command])] = &[
     ("Traffic that runs", "changes", changes::COMMANDS),
     ("Captures that are sent", "remote", remote::COMMANDS),
     ("Statistics", "statistics", statistics::COMMANDS),
+    ("Metrics", "metrics", metrics::COMMANDS),
     ("Packet groups", "groups", groups::COMMANDS),
     ("Events", "events", events::COMMANDS),
     (

@@ -1,7 +1,7 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `counters`, `rx_taps`, `control`, `metrics`, `transport`, `http`, `rpc`, `sim`, `config`, `devices`, `threads`,
+//! `counters`, `metrics`, `rx_taps`, `control`, `transport`, `http`, `rpc`, `sim`, `config`, `devices`, `threads`,
 //! `bench`, `cli`.
 
 pub mod bench;

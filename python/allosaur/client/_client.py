@@ -208,6 +208,7 @@ class STLClient(SaysWhatIsMissing):
     # The server, and what this one does not do.
     probe_server = delegate("_server", Server.probe_server)
     get_status = delegate("_server", Server.get_status)
+    get_metrics = delegate("_server", Server.get_metrics)
     set_global_cfg = delegate("_server", Server.set_global_cfg)
     get_global_cfg = delegate("_server", Server.get_global_cfg)
     set_timeout = delegate("_server", Server.set_timeout)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from .._errors import STLArgumentError, STLError, STLTypeError
+from ..metrics import Metrics
 from ..rpc._rpc import Rpc
 from ._connection import Connection
 
@@ -43,6 +45,19 @@ class Server:
             raise STLError("the server does not tell what runs: it is not a server of Allosaur's")
         status: dict[str, Any] = self._connection.session().rpc.call("get_status")
         return status
+
+    def get_metrics(self, prefixes: Iterable[str] | None = None, *, families: bool = True) -> Metrics:
+        """All that the server counts, by the names that Prometheus has for it: ``allosaur_port_packets``.
+
+        With ``prefixes`` only metrics whose names begin with one of them. Counters count from the server's
+        start. Without ``families`` it is not told what the metrics are, which makes the answer short. Raises
+        ``STLError`` on a server of TRex's, which has no such command.
+        """
+        if "get_metrics" not in self._connection.session().supported_commands:
+            raise STLError("the server does not tell its metrics: it is not a server of Allosaur's")
+        wanted = list(prefixes or [])
+        reply = self._connection.session().rpc.call("get_metrics", prefixes=wanted, families=families)
+        return Metrics.from_reply(reply)
 
     def set_global_cfg(self, params: dict[str, Any]) -> None:
         """Change settings of the whole server.

@@ -5,6 +5,7 @@ pub mod changes;
 pub mod events;
 pub mod groups;
 pub mod layers;
+pub mod metrics;
 pub mod ports;
 pub mod remote;
 pub mod server;

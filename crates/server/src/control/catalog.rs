@@ -1,116 +1,21 @@
-//! What there is to be counted: names, and where the counters lie.
-//!
-//! A catalog costs control next to nothing, however much there is: whoever asked for it reads the
-//! counters, on a thread of its own.
+//! What there is to be counted, of all domains of control, for whoever reads metrics.
 
-use std::sync::Arc;
-
-use allosaur_engine::flow_stats::Group;
-use allosaur_engine::template::CompiledProfile;
+use allosaur_api::Fields;
+use allosaur_api::commands::metrics::MetricsParams;
 
 use super::server::mode_name;
 use super::server::status::seconds_since;
-use super::{BuildInfo, Control, LinkOwner, View};
+use super::{Control, LinkOwner, Reply, View, reply};
 use crate::control::ports::port::{Port, State};
-use crate::counters::{EchoBlock, GroupTraffic, RunBlock};
-
-/// All that is counted, as it is at a time.
-#[derive(Clone, Debug)]
-pub struct Catalog {
-    /// Version and build.
-    pub build: BuildInfo,
-    /// How long the server runs.
-    pub uptime_s: f64,
-    /// The ports, in order.
-    pub ports: Vec<CatalogPort>,
-    /// The packet groups, in order of their `pg_id`.
-    pub groups: Vec<CatalogGroup>,
-    /// The profiles of flows that run, or have run.
-    pub runs: Vec<CatalogRun>,
-    /// The echo streams that run, or ran last.
-    pub echo: Option<CatalogEcho>,
-    /// What is not as it should be; control knows nothing of that.
-    pub problems: Vec<String>,
-}
-
-/// A port.
-#[derive(Clone, Debug)]
-pub struct CatalogPort {
-    /// The kind of port.
-    pub driver: String,
-    /// The interface that it is on, or nothing.
-    pub interface: String,
-    /// What it is, in words.
-    pub description: String,
-    /// The port at the other end, where that is known.
-    pub peer: Option<u8>,
-    /// What clients call its mode.
-    pub mode: &'static str,
-    /// Whether its link is up.
-    pub is_link_up: bool,
-    /// Whether it sends streams or a capture, or has flows.
-    pub is_sending: bool,
-    /// Its profiles that have streams.
-    pub profiles: Vec<CatalogProfile>,
-}
-
-/// A profile of streams of a port.
-#[derive(Clone, Debug)]
-pub struct CatalogProfile {
-    /// Its name.
-    pub name: String,
-    /// How many streams it has.
-    pub streams: usize,
-    /// Whether it is sent, or pauses.
-    pub is_running: bool,
-}
-
-/// A packet group.
-#[derive(Clone, Debug)]
-pub struct CatalogGroup {
-    /// What clients call it.
-    pub pg_id: u32,
-    /// Where its counters are.
-    pub group: Group,
-    /// Which of the groups that were there one after the other it is, for its latency.
-    pub version: u32,
-    /// What was counted there before it was made, by port.
-    pub before: Arc<[GroupTraffic]>,
-    /// The profiles that its streams are in.
-    pub profiles: Arc<str>,
-    /// The ports that its streams are on, a bit each.
-    pub senders: u32,
-}
-
-/// A profile of flows that runs, or has run.
-#[derive(Clone, Debug)]
-pub struct CatalogRun {
-    /// Its name.
-    pub profile: String,
-    /// What runs.
-    pub compiled: Arc<CompiledProfile>,
-    /// What each data thread has counted.
-    pub blocks: Vec<Arc<RunBlock>>,
-    /// Whether all flows are over.
-    pub is_over: bool,
-    /// Connections per second that are asked for.
-    pub offered_cps: f64,
-}
-
-/// Echo streams beside flows.
-#[derive(Clone, Debug)]
-pub struct CatalogEcho {
-    /// The profile that they were started with; empty when they were started by themselves.
-    pub profile: String,
-    /// What they measured.
-    pub block: Arc<EchoBlock>,
-}
+use crate::metrics::{self, Catalog, CatalogPort, CatalogProfile, Readout};
 
 impl Control {
     /// What there is to be counted.
     pub fn catalog(&self, view: &View<'_>) -> Catalog {
+        let build = &self.config.build;
         Catalog {
-            build: self.config.build.clone(),
+            version: build.version.clone(),
+            built: format!("{} {}", build.date, build.time),
             uptime_s: seconds_since(self.started_ns, view.now_ns),
             ports: self
                 .ports
@@ -122,6 +27,17 @@ impl Control {
             echo: self.catalog_echo(),
             problems: Vec::new(),
         }
+    }
+
+    /// Answers `get_metrics`.
+    pub(super) fn metrics(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+        let params = fields.read::<MetricsParams>()?;
+        let readout = Readout {
+            catalog: &self.catalog(view),
+            snapshot: view.snapshot,
+            groups: view.groups,
+        };
+        reply(&metrics::reading(&readout, &params, view.now_ns))
     }
 
     fn catalog_port(&self, port: &Port) -> CatalogPort {

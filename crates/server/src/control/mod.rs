@@ -19,7 +19,7 @@
 //! `capture`, [`stateless`] and [`stateful`] traffic.
 
 mod capture;
-pub mod catalog;
+mod catalog;
 mod config;
 mod files;
 pub mod job;

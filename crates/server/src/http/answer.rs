@@ -11,9 +11,8 @@ use tokio::sync::oneshot;
 
 use super::host::Hosts;
 use super::limits::Limits;
-use crate::control::catalog::Catalog;
 use crate::counters::Counters;
-use crate::metrics::{self, TextFormat};
+use crate::metrics::{self, Catalog, TextFormat};
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const INDEX: &str =

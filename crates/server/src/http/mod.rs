@@ -1,6 +1,6 @@
 //! The front door for HTTP: metrics and health, on a thread of its own.
 //!
-//! The thread asks control for a [`Catalog`](crate::control::catalog::Catalog), which control gives
+//! The thread asks control for a [`Catalog`](crate::metrics::Catalog), which control gives
 //! when it comes by ([`HttpServer::poll_request`]), and does all the rest itself. Whatever clients do,
 //! it costs others nothing that they could notice: there are [`Limits`].
 

@@ -1,84 +1,91 @@
 //! Metrics of echo streams, by which latency is measured beside flows.
 
-use allosaur_engine::echo::EchoCounters;
-
-use super::encoder::{Encoder, Label};
-use super::family::{Family, Kind, Read};
-use super::latency::{Latency, Measured};
-use crate::control::catalog::{Catalog, CatalogEcho};
+use super::catalog::{CatalogEcho, Readout};
+use super::latency::{self, Latency};
+use super::row::{Label, Row, Sink, Table};
 use crate::counters::EchoTraffic;
 
 const PORT: &[&str] = &["port", "profile"];
-const DIRECTION: &[&str] = &["port", "profile", "direction"];
-const REASON: &[&str] = &["port", "profile", "reason"];
 const STARTED: &str = "ports of the echo streams that run, or ran last";
 
-const LATENCY: Measured = Measured {
-    prefix: "echo",
-    labels: PORT,
-    help: "Times of echo messages that arrived at a port: on their way from the other port, or there \
-           and back where a host answers in its place",
+const PACKETS: Table<'_, u64> = Table {
+    prefix: "",
+    labels: &["port", "profile", "direction"],
     when: STARTED,
+    rows: &[Row::counter(
+        "echo_packets",
+        "Echo messages that a port sent (tx), and that arrived and were measured (rx)",
+        |packets| *packets,
+    )],
+};
+
+const MISSED: Table<'_, EchoTraffic> = Table {
+    prefix: "",
+    labels: PORT,
+    when: STARTED,
+    rows: &[Row::counter(
+        "echo_missed_packets",
+        "Echo messages that were due and could not be sent in time: missed load",
+        |port: &EchoTraffic| port.counters.not_sent,
+    )
+    .error()],
 };
 
 /// What is wrong with messages that are not measured.
-const WRONG: [(&str, Read<EchoCounters, u64>); 5] = [
-    ("no_stamp", |counted| counted.no_stamp),
-    ("foreign", |counted| counted.foreign),
-    ("length", |counted| counted.length),
-    ("network_checksum", |counted| counted.network_checksum),
-    ("transport_checksum", |counted| counted.transport_checksum),
-];
+const WRONG: Table<'_, u64> = Table {
+    prefix: "",
+    labels: &["port", "profile", "reason"],
+    when: STARTED,
+    rows: &[Row::counter(
+        "echo_wrong_packets",
+        "Echo messages that arrived and were not measured: without our stamp (no_stamp), of \
+         another run or port (foreign), with a wrong length or checksum",
+        |packets| *packets,
+    )
+    .error()],
+};
 
-pub(super) fn families() -> Vec<Family> {
-    let mut all = vec![packets(), missed(), wrong()];
-    all.extend(LATENCY.families());
-    all
-}
+const LATENCY: Table<'_, Latency> = Table {
+    prefix: "echo",
+    labels: PORT,
+    when: STARTED,
+    rows: &[latency::times(
+        "Times of echo messages that arrived at a port: on their way from the other port, or there \
+         and back where a host answers in its place",
+    )],
+};
 
-fn packets() -> Family {
-    let help = "Echo messages that a port sent (tx), and that arrived and were measured (rx)";
-    Family::new(Kind::Counter, "echo_packets", DIRECTION, help).when(STARTED)
-}
-
-fn missed() -> Family {
-    let help = "Echo messages that were due and could not be sent in time: missed load";
-    Family::new(Kind::Counter, "echo_missed_packets", PORT, help).when(STARTED)
-}
-
-fn wrong() -> Family {
-    let help = "Echo messages that arrived and were not measured: without our stamp (no_stamp), of \
-                another run or port (foreign), with a wrong length or checksum";
-    Family::new(Kind::Counter, "echo_wrong_packets", REASON, help).when(STARTED)
-}
-
-pub(super) fn write(catalog: &Catalog, encoder: &mut Encoder) {
+pub(super) fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
     let read = |echo: &CatalogEcho| echo.block.ports().collect::<Vec<_>>();
-    let ports = catalog.echo.as_ref().map(read).unwrap_or_default();
-    let profile = catalog.echo.as_ref().map_or("", |echo| &echo.profile);
-    let labels =
-        |port: &EchoTraffic| -> [Label<'_>; 2] { [usize::from(port.port).into(), profile.into()] };
-    let family = packets();
-    let mut series = encoder.family(&family);
-    for port in &ports {
-        let [number, profile] = labels(port);
-        series.value(&[number, profile, "tx".into()], port.counters.sent);
-        series.value(&[number, profile, "rx".into()], port.counters.received);
-    }
-    let family = missed();
-    let mut series = encoder.family(&family);
-    for port in &ports {
-        series.value(&labels(port), port.counters.not_sent);
-    }
-    let family = wrong();
-    let mut series = encoder.family(&family);
-    for port in &ports {
-        let [number, profile] = labels(port);
-        for (reason, of) in WRONG {
-            series.value(&[number, profile, reason.into()], of(&port.counters));
-        }
-    }
-    let measured = ports.iter();
-    let measured = measured.map(|one| Latency::new(labels(one), one.latency, Some(&one.times)));
-    LATENCY.write(&measured.collect::<Vec<_>>(), encoder);
+    let echo = readout.catalog.echo.as_ref();
+    let ports = echo.map(read).unwrap_or_default();
+    let profile = echo.map_or("", |echo| &echo.profile);
+    let ports = ports.iter().map(|port| -> ([Label<'_>; 2], _) {
+        ([usize::from(port.port).into(), profile.into()], port)
+    });
+    let directions = ports.clone().flat_map(|([number, profile], port)| {
+        let counted = [("tx", port.counters.sent), ("rx", port.counters.received)];
+        counted.map(|(direction, packets)| ([number, profile, direction.into()], packets))
+    });
+    PACKETS.show(sink, directions);
+    MISSED.show(sink, ports.clone());
+    let wrong = ports.clone().flat_map(|([number, profile], port)| {
+        let counted = &port.counters;
+        let reasons = [
+            ("no_stamp", counted.no_stamp),
+            ("foreign", counted.foreign),
+            ("length", counted.length),
+            ("network_checksum", counted.network_checksum),
+            ("transport_checksum", counted.transport_checksum),
+        ];
+        reasons.map(|(reason, packets)| ([number, profile, reason.into()], packets))
+    });
+    WRONG.show(sink, wrong);
+    let measured = ports.map(|(labels, port)| {
+        let times = Some(port.times.clone());
+        (labels, Latency::new(port.latency, times))
+    });
+    let measured: Vec<_> = measured.collect();
+    let measured = measured.iter().map(|(labels, measured)| (labels, measured));
+    latency::show(&LATENCY, sink, measured);
 }

@@ -1,29 +1,27 @@
-//! A metric, as it is declared: name, kind, labels, meaning.
-
-use std::borrow::Cow;
+//! A metric as it is described: name, kind, labels, meaning ("metric family" in OpenMetrics).
 
 /// What all names begin with.
-const PREFIX: &str = "allosaur_";
+pub(super) const PREFIX: &str = "allosaur_";
 
-/// Where a value is read.
-pub(super) type Read<S, V> = fn(&S) -> V;
-
-/// A metric of a table: its name, what it says, and where its values are read.
-pub(super) type Row<S, V> = (&'static str, &'static str, Read<S, V>);
-
-/// A metric with its series, one for each set of labels ("metric family" in OpenMetrics).
+/// A metric with its series, one for each set of labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Family {
     /// Its name, without what its kind adds.
     pub name: String,
     /// What its values are.
     pub kind: Kind,
+    /// What its values are counted in, if it is not just times that something happened.
+    pub unit: Option<&'static str>,
     /// The names of its labels, in order.
     pub labels: &'static [&'static str],
     /// What it says.
-    pub help: Cow<'static, str>,
+    pub help: &'static str,
     /// When there are series of it; nothing means always.
     pub when: &'static str,
+    /// Whether it stays zero in a run in which nothing goes wrong.
+    pub is_error: bool,
+    /// Whether the text leaves it out while there are no series of it.
+    pub(super) is_sparse: bool,
 }
 
 /// What the values of a metric are.
@@ -64,41 +62,27 @@ impl Kind {
 }
 
 impl Family {
-    /// The metric `name`, without our prefix.
-    pub(super) fn new(
-        kind: Kind,
-        name: &str,
-        labels: &'static [&'static str],
-        help: impl Into<Cow<'static, str>>,
-    ) -> Family {
-        Family {
-            name: format!("{PREFIX}{name}"),
-            kind,
-            labels,
-            help: help.into(),
-            when: "",
-        }
-    }
-
-    /// The same, of which there are series only then.
-    #[must_use]
-    pub(super) fn when(mut self, when: &'static str) -> Family {
-        self.when = when;
-        self
-    }
-
     /// The name of its series, as they are queried; of histograms and summaries what it begins with.
     pub fn series(&self) -> String {
         format!("{}{}", self.name, self.kind.suffix())
     }
 
-    /// The unit of its values, which its name ends with.
-    pub fn unit(&self) -> Option<&'static str> {
-        let units = ["seconds", "bytes"];
-        let ends_with = |unit: &&str| {
-            let before = self.name.strip_suffix(*unit);
-            before.is_some_and(|before| before.ends_with('_'))
-        };
-        units.into_iter().find(ends_with)
+    /// The unit of its values in OpenMetrics, which its name ends with.
+    pub(super) fn base_unit(&self) -> Option<&'static str> {
+        ends_with_unit(&self.name, &["seconds", "bytes"])
+    }
+}
+
+/// That of the units which is the last word of a name.
+pub(super) fn ends_with_unit(name: &str, units: &[&'static str]) -> Option<&'static str> {
+    let last = name.rsplit('_').next();
+    units.iter().copied().find(|unit| last == Some(unit))
+}
+
+/// A name with our prefix.
+pub(super) fn full_name(prefix: &str, name: &str) -> String {
+    match prefix {
+        "" => format!("{PREFIX}{name}"),
+        prefix => format!("{PREFIX}{prefix}_{name}"),
     }
 }

@@ -1,20 +1,78 @@
 //! Metrics of how flows ended and how long they took, by profile.
 
-use allosaur_engine::session::{FlowTimes, OutcomeCounters};
+use allosaur_engine::session::{FlowTimes, OutcomeCounters, TimeHistogram};
 
-use super::encoder::Encoder;
-use super::family::{Family, Kind};
-use crate::control::catalog::{Catalog, CatalogRun};
+use super::catalog::{CatalogRun, Readout};
+use super::row::{Distribution, QUANTILES, Row, Sink, Table};
 
-const OUTCOME: &[&str] = &["profile", "side", "outcome"];
-const SIDE: &[&str] = &["profile", "side"];
-const CLASS: &[&str] = &["profile", "class"];
-const PROFILE: &[&str] = &["profile"];
 const SIDES: [&str; 2] = ["client", "server"];
 
 const STARTED: &str = "profiles of flows that were started";
 const ANSWERED: &str = "profiles whose clients had an answer to a request of HTTP/1";
 const MEASURED: &str = "profiles whose clients began flows that came so far";
+
+const OUTCOMES: Table<'_, u64> = Table {
+    prefix: "",
+    labels: &["profile", "side", "outcome"],
+    when: STARTED,
+    rows: &[Row::counter(
+        "flow_outcomes",
+        "Flows that ended so: completed, reset, closed_early, timed_out, refused, cut_off or aborted",
+        |flows| *flows,
+    )
+    .unit("flows")],
+};
+
+const UNANSWERED: Table<'_, OutcomeCounters> = Table {
+    prefix: "",
+    labels: &["profile", "side"],
+    when: STARTED,
+    rows: &[Row::counter(
+        "flow_unanswered",
+        "Flows whose program waits for data, and that ended without any",
+        |side: &OutcomeCounters| side.unanswered,
+    )
+    .unit("flows")],
+};
+
+const ANSWERS: Table<'_, u64> = Table {
+    prefix: "",
+    labels: &["profile", "class"],
+    when: "",
+    rows: &[Row::counter(
+        "flow_http_responses",
+        "Answers to requests of HTTP/1 by the class of their status; other: no status line",
+        |answers| *answers,
+    )
+    .unit("responses")
+    .sparse(ANSWERED)],
+};
+
+const TIMES: Table<'_, FlowTimes> = Table {
+    prefix: "",
+    labels: &["profile"],
+    when: "",
+    rows: &[
+        Row::summary(
+            "flow_connect_seconds",
+            "How long connections of clients took to be there, from the SYN on",
+            |times: &FlowTimes| distribution(&times.connect),
+        )
+        .sparse(MEASURED),
+        Row::summary(
+            "flow_first_byte_seconds",
+            "How long clients' flows waited for the first data, from their beginning on",
+            |times: &FlowTimes| distribution(&times.first_byte),
+        )
+        .sparse(MEASURED),
+        Row::summary(
+            "flow_program_seconds",
+            "How long the programs of clients took, from the beginning of the flow on, of those that completed",
+            |times: &FlowTimes| distribution(&times.program),
+        )
+        .sparse(MEASURED),
+    ],
+};
 
 /// What the names of the counters of answers begin with.
 const HTTP: &str = "http_";
@@ -43,96 +101,51 @@ impl Counted<'_> {
     }
 
     /// Answers to requests of HTTP/1, by their class.
-    fn answers(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    fn answers(&self) -> impl Iterator<Item = (&'static str, u64)> + Clone + use<> {
         let rows = OutcomeCounters::NAMES.iter().zip(self.sides[0].values());
         rows.filter_map(|(name, count)| Some((name.strip_prefix(HTTP)?, count)))
     }
 }
 
-pub(super) fn families() -> Vec<Family> {
-    let mut all = vec![outcomes(), unanswered(), answers()];
-    all.extend(times());
-    all
+pub(super) fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
+    let runs = match sink.wants("flow_") {
+        true => &readout.catalog.runs[..],
+        false => &[],
+    };
+    let runs: Vec<_> = runs.iter().map(Counted::of).collect();
+    let sides = runs.iter().flat_map(|run| {
+        let sides = SIDES.into_iter().zip(&run.sides);
+        sides.map(|(side, counted)| ([run.profile.into(), side.into()], counted))
+    });
+    let outcomes = sides.clone().flat_map(|([profile, side], counted)| {
+        let rows = OutcomeCounters::NAMES.iter().zip(counted.values());
+        let ends = rows.take(OutcomeCounters::ENDS);
+        ends.map(move |(outcome, flows)| ([profile, side, (*outcome).into()], flows))
+    });
+    OUTCOMES.show(sink, outcomes);
+    UNANSWERED.show(sink, sides);
+    let answered = runs
+        .iter()
+        .filter(|run| run.answers().any(|(_, count)| count > 0));
+    let answers = answered.flat_map(|run| {
+        let answers = run.answers();
+        answers.map(|(class, count)| ([run.profile.into(), class.into()], count))
+    });
+    ANSWERS.show(sink, answers);
+    TIMES.show(
+        sink,
+        runs.iter().map(|run| ([run.profile.into()], &run.times)),
+    );
 }
 
-fn outcomes() -> Family {
-    let help = "Flows that ended so: completed, reset, closed_early, timed_out, refused, cut_off or aborted";
-    Family::new(Kind::Counter, "flow_outcomes", OUTCOME, help).when(STARTED)
-}
-
-fn unanswered() -> Family {
-    let help = "Flows whose program waits for data, and that ended without any";
-    Family::new(Kind::Counter, "flow_unanswered", SIDE, help).when(STARTED)
-}
-
-fn answers() -> Family {
-    let help = "Answers to requests of HTTP/1 by the class of their status; other: no status line";
-    Family::new(Kind::Counter, "flow_http_responses", CLASS, help).when(ANSWERED)
-}
-
-/// In the order of [`FlowTimes::all`].
-fn times() -> [Family; FlowTimes::NAMES.len()] {
-    let helps = [
-        "How long connections of clients took to be there, from the SYN on",
-        "How long clients' flows waited for the first data, from their beginning on",
-        "How long the programs of clients took, from the beginning of the flow on, of those that completed",
-    ];
-    std::array::from_fn(|n| {
-        let name = format!("flow_{}_seconds", FlowTimes::NAMES[n]);
-        Family::new(Kind::Summary, &name, PROFILE, helps[n]).when(MEASURED)
+/// Times that were measured, if there are any.
+fn distribution(times: &TimeHistogram) -> Option<Distribution> {
+    let quantiles = QUANTILES.map(|(name, share)| (name, times.quantile_s(share)));
+    (times.total() > 0).then(|| Distribution {
+        count: times.total(),
+        sum: times.sum_s(),
+        buckets: Vec::new(),
+        quantiles: quantiles.into(),
+        extremes: Some((times.min_s(), times.max_s())),
     })
-}
-
-pub(super) fn write(catalog: &Catalog, encoder: &mut Encoder) {
-    let runs: Vec<_> = catalog.runs.iter().map(Counted::of).collect();
-    let family = outcomes();
-    let mut series = encoder.family(&family);
-    for run in &runs {
-        for (side, counters) in SIDES.into_iter().zip(&run.sides) {
-            let rows = OutcomeCounters::NAMES.iter().zip(counters.values());
-            for (outcome, count) in rows.take(OutcomeCounters::ENDS) {
-                series.value(&[run.profile.into(), side.into(), (*outcome).into()], count);
-            }
-        }
-    }
-    let family = unanswered();
-    let mut series = encoder.family(&family);
-    for run in &runs {
-        for (side, counters) in SIDES.into_iter().zip(&run.sides) {
-            series.value(&[run.profile.into(), side.into()], counters.unanswered);
-        }
-    }
-    write_answers(&runs, encoder);
-    write_times(&runs, encoder);
-}
-
-fn write_answers(runs: &[Counted<'_>], encoder: &mut Encoder) {
-    let has_any = |run: &&Counted<'_>| run.answers().any(|(_, count)| count > 0);
-    let runs: Vec<_> = runs.iter().filter(has_any).collect();
-    if runs.is_empty() {
-        return;
-    }
-    let family = answers();
-    let mut series = encoder.family(&family);
-    for run in runs {
-        for (class, count) in run.answers() {
-            series.value(&[run.profile.into(), class.into()], count);
-        }
-    }
-}
-
-fn write_times(runs: &[Counted<'_>], encoder: &mut Encoder) {
-    for (number, family) in times().iter().enumerate() {
-        let counted = runs
-            .iter()
-            .map(|run| (run.profile, run.times.all()[number]));
-        let mut counted = counted.filter(|(_, times)| times.total() > 0).peekable();
-        if counted.peek().is_none() {
-            continue;
-        }
-        let mut series = encoder.family(family);
-        for (profile, times) in counted {
-            series.summary(&[profile.into()], times.total(), times.sum_s());
-        }
-    }
 }

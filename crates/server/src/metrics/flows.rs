@@ -3,15 +3,16 @@
 //! A series of each row, template and side would be millions where there are thousands of
 //! templates, so there is a limit, and rows that count errors are left out until one has happened.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use allosaur_engine::session::LatencyCounters;
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
 
-use super::encoder::{Encoder, Label};
-use super::family::{Family, Kind, Read, Row};
-use crate::control::catalog::{Catalog, CatalogRun};
-use crate::control::stateful::rows::{CounterRow, CounterRowValues};
+use super::catalog::{CatalogRun, Readout};
+use super::flow_rows::{Class, FLOW_ROWS, FlowPlace, FlowRow, FlowValues};
+use super::row::{Distribution, Label, Row, Sink, Table};
 use crate::counters::Snapshot;
 
 /// The templates of a profile that have series of their own. All others are added up as one.
@@ -19,15 +20,104 @@ const TEMPLATES_MAX: usize = 256;
 /// What the label of those is.
 const OTHERS: &str = "(others)";
 
-const SIDE: &[&str] = &["side"];
-const PROFILE: &[&str] = &["profile"];
-const TEMPLATE: &[&str] = &["profile", "template"];
 const TEMPLATE_SIDE: &[&str] = &["profile", "template", "side"];
 const SIDES: [&str; 2] = ["client", "server"];
 
 const STARTED: &str = "profiles of flows that were started";
 const FAILED: &str = "a profile of flows was started, and it is not 0";
 const MEASURED: &str = "templates with the add-on \"latency\" that measured";
+
+const OFFERED: Table<'_, CatalogRun> = Table {
+    prefix: "",
+    labels: &["profile"],
+    when: STARTED,
+    rows: &[Row::gauge_of_parts(
+        "flows_offered_per_second",
+        "Connections per second that a profile asks for",
+        |run| run.offered_cps,
+    )],
+};
+
+const MISSED: Table<'_, GroupCounters> = Table {
+    prefix: "",
+    labels: &["profile", "template"],
+    when: STARTED,
+    rows: &[Row::counter(
+        "flows_missed",
+        "Connections that were due and could not begin in time: missed load",
+        |clients: &GroupCounters| clients.missed,
+    )
+    .unit("flows")
+    .error()],
+};
+
+const NOW: Table<'_, GroupCounters> = Table {
+    prefix: "",
+    labels: TEMPLATE_SIDE,
+    when: STARTED,
+    rows: &[
+        Row::gauge(
+            "active_flows",
+            "Flows that are open",
+            |side: &GroupCounters| side.active,
+        )
+        .unit("flows"),
+        Row::gauge(
+            "established_flows",
+            "Of these, flows that are established",
+            |side: &GroupCounters| side.established,
+        )
+        .unit("flows"),
+    ],
+};
+
+/// What flows count, and what belongs to no flow.
+static COUNTERS: LazyLock<[Vec<Row<FlowValues>>; 2]> = LazyLock::new(|| {
+    let rows = (0..).zip(&FLOW_ROWS);
+    let rows = rows.filter_map(|(number, row)| Some((number, row, row.place()?)));
+    let is_of_table = |place| matches!(place, FlowPlace::Table(_));
+    let (table, flows): (Vec<_>, Vec<_>) = rows.partition(|(_, _, place)| is_of_table(*place));
+    let of_flows = flows
+        .into_iter()
+        .map(|(number, row, _)| of_flows(number, row));
+    let of_table = table
+        .into_iter()
+        .map(|(number, row, _)| of_table(number, row));
+    [of_flows.collect(), of_table.collect()]
+});
+
+const ADDON: Table<'_, LatencyCounters> = Table {
+    prefix: "",
+    labels: TEMPLATE_SIDE,
+    when: "",
+    rows: &[
+        Row::summary(
+            "app_latency_seconds",
+            "Times there and back that the add-on \"latency\" of programs measured",
+            |counted: &LatencyCounters| Some(times(counted)),
+        )
+        .sparse(MEASURED),
+        Row::counter(
+            "app_latency_messages",
+            "Messages of that add-on that arrived with a header",
+            |counted: &LatencyCounters| counted.total_pkts,
+        )
+        .unit("messages")
+        .sparse(MEASURED),
+        Row::gauge_of_parts(
+            "app_latency_min_seconds",
+            "The shortest of these times",
+            |counted: &LatencyCounters| usec(counted.min_time),
+        )
+        .sparse(MEASURED),
+        Row::gauge_of_parts(
+            "app_latency_max_seconds",
+            "The longest of these times",
+            |counted: &LatencyCounters| usec(counted.max_time),
+        )
+        .sparse(MEASURED),
+    ],
+};
 
 /// What a template of a run has counted: clients, servers.
 struct Template<'c> {
@@ -36,167 +126,91 @@ struct Template<'c> {
     counters: [GroupCounters; 2],
 }
 
-pub(super) fn families() -> Vec<Family> {
-    let rows = CounterRow::all().map(|row| of_row(&row));
-    let mut all = vec![offered(), missed()];
-    all.extend(now().map(|(family, _)| family));
-    all.extend(rows);
-    all.extend([app_latency(), app_messages()]);
-    all.extend(app_extremes().map(|(family, _)| family));
-    all
-}
-
-fn offered() -> Family {
-    let help = "Connections per second that a profile asks for";
-    Family::new(Kind::Gauge, "flows_offered_per_second", PROFILE, help).when(STARTED)
-}
-
-fn missed() -> Family {
-    let help = "Connections that were due and could not begin in time: missed load";
-    Family::new(Kind::Counter, "flows_missed", TEMPLATE, help).when(STARTED)
-}
-
-fn now() -> impl Iterator<Item = (Family, Read<GroupCounters, u64>)> {
-    let rows: [Row<GroupCounters, u64>; 2] = [
-        ("active_flows", "Flows that are open", |counters| {
-            counters.active
-        }),
-        (
-            "established_flows",
-            "Of these, flows that are established",
-            |counters| counters.established,
-        ),
-    ];
-    rows.into_iter().map(|(name, help, of)| {
-        let family = Family::new(Kind::Gauge, name, TEMPLATE_SIDE, help);
-        (family.when(STARTED), of)
-    })
-}
-
-fn of_row(row: &CounterRow) -> Family {
-    let labels = match row.is_of_table() {
-        true => SIDE,
-        false => TEMPLATE_SIDE,
-    };
-    let name = row.name.strip_suffix("_total").unwrap_or(row.name);
-    let family = Family::new(Kind::Counter, name, labels, row.help);
-    match (row.is_of_table(), row.is_error) {
-        (true, _) => family,
-        (false, true) => family.when(FAILED),
-        (false, false) => family.when(STARTED),
+/// A row of flows. Those that count errors have series once there is an error.
+fn of_flows(number: usize, row: &FlowRow) -> Row<FlowValues> {
+    let (name, help) = described(row);
+    match row.0 {
+        Class::Error => Row::counter_unless_zero(name, help, value, number)
+            .error()
+            .sparse(FAILED),
+        _ => Row::counter_at(name, help, value, number).sparse(STARTED),
     }
 }
 
-fn app_latency() -> Family {
-    let help = "Times there and back that the add-on \"latency\" of programs measured";
-    Family::new(Kind::Summary, "app_latency_seconds", TEMPLATE_SIDE, help).when(MEASURED)
-}
-
-fn app_messages() -> Family {
-    let help = "Messages of that add-on that arrived with a header";
-    Family::new(Kind::Counter, "app_latency_messages", TEMPLATE_SIDE, help).when(MEASURED)
-}
-
-fn app_extremes() -> impl Iterator<Item = (Family, Read<LatencyCounters, u64>)> {
-    let rows: [Row<LatencyCounters, u64>; 2] = [
-        (
-            "app_latency_min_seconds",
-            "The shortest of these times",
-            |counted| counted.min_time,
-        ),
-        (
-            "app_latency_max_seconds",
-            "The longest of these times",
-            |counted| counted.max_time,
-        ),
-    ];
-    rows.into_iter().map(|(name, help, of)| {
-        let family = Family::new(Kind::Gauge, name, TEMPLATE_SIDE, help);
-        (family.when(MEASURED), of)
-    })
-}
-
-pub(super) fn write(catalog: &Catalog, snapshot: &Snapshot, encoder: &mut Encoder) {
-    let offered = offered();
-    let mut series = encoder.family(&offered);
-    for run in &catalog.runs {
-        series.value(&[run.profile.as_str().into()], run.offered_cps);
-    }
-    let templates: Vec<_> = catalog.runs.iter().flat_map(templates).collect();
-    let missed = missed();
-    let mut series = encoder.family(&missed);
-    for template in &templates {
-        let clients = &template.counters[0];
-        series.value(&template.labels(), clients.missed);
-    }
-    for (family, of) in now() {
-        let mut series = encoder.family(&family);
-        for template in &templates {
-            for (labels, counters) in template.sides() {
-                series.value(&labels, of(counters));
-            }
-        }
-    }
-    write_rows(&templates, snapshot, encoder);
-    write_app_latency(&templates, encoder);
-}
-
-fn write_rows(templates: &[Template<'_>], snapshot: &Snapshot, encoder: &mut Encoder) {
-    let values: Vec<_> = templates
-        .iter()
-        .flat_map(Template::sides)
-        .map(|(labels, counters)| (labels, CounterRowValues::of_flows(counters)))
-        .collect();
-    let tables = tables(snapshot).map(|table| CounterRowValues::of_table(&table));
-    for row in CounterRow::all() {
-        let family = of_row(&row);
-        if row.is_of_table() {
-            let mut series = encoder.family(&family);
-            for (side, values) in SIDES.into_iter().zip(&tables) {
-                series.value(&[side.into()], row.of(values));
-            }
-            continue;
-        }
-        let counted = values
-            .iter()
-            .map(|(labels, values)| (labels, row.of(values)));
-        let mut counted = counted
-            .filter(|(_, count)| !row.is_error || *count > 0)
-            .peekable();
-        if counted.peek().is_none() {
-            continue;
-        }
-        let mut series = encoder.family(&family);
-        for (labels, count) in counted {
-            series.value(labels, count);
-        }
+/// A row of what belongs to no flow.
+fn of_table(number: usize, row: &FlowRow) -> Row<FlowValues> {
+    let (name, help) = described(row);
+    let made = Row::counter_at(name, help, value, number);
+    match row.0 {
+        Class::Error => made.error(),
+        _ => made,
     }
 }
 
-fn write_app_latency(templates: &[Template<'_>], encoder: &mut Encoder) {
+/// The name in metrics, and the meaning.
+fn described(row: &FlowRow) -> (Cow<'static, str>, &'static str) {
+    let FlowRow(_, name, _, help) = *row;
+    (name.strip_suffix("_total").unwrap_or(name).into(), help)
+}
+
+/// The value of the row of that number.
+fn value(values: &FlowValues, number: usize) -> u64 {
+    FLOW_ROWS[number]
+        .place()
+        .map_or(0, |place| values.of(place))
+}
+
+fn usec(usec: u64) -> f64 {
+    usec as f64 / 1e6
+}
+
+fn times(counted: &LatencyCounters) -> Distribution {
+    Distribution {
+        count: counted.measure_cnt,
+        sum: usec(counted.total_time),
+        extremes: (counted.measure_cnt > 0)
+            .then(|| (usec(counted.min_time), usec(counted.max_time))),
+        ..Distribution::default()
+    }
+}
+
+pub(super) fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
+    let runs = readout.catalog.runs.iter();
+    OFFERED.show(
+        sink,
+        runs.clone().map(|run| ([run.profile.as_str().into()], run)),
+    );
+    let templates: Vec<_> = runs.flat_map(templates).collect();
+    let clients = templates.iter();
+    MISSED.show(
+        sink,
+        clients.map(|template| (template.labels(), &template.counters[0])),
+    );
     let sides = templates.iter().flat_map(Template::sides);
-    let counted = sides.map(|(labels, counters)| (labels, &counters.flows.latency));
-    let counted = counted.filter(|(_, counted)| **counted != LatencyCounters::default());
-    let counted: Vec<_> = counted.collect();
-    if counted.is_empty() {
-        return;
-    }
-    let seconds = |usec: u64| usec as f64 / 1e6;
-    let (latency, messages) = (app_latency(), app_messages());
-    let mut series = encoder.family(&latency);
-    for (labels, counted) in &counted {
-        series.summary(labels, counted.measure_cnt, seconds(counted.total_time));
-    }
-    let mut series = encoder.family(&messages);
-    for (labels, counted) in &counted {
-        series.value(labels, counted.total_pkts);
-    }
-    for (family, of) in app_extremes() {
-        let mut series = encoder.family(&family);
-        for (labels, counted) in &counted {
-            series.value(labels, seconds(of(counted)));
-        }
-    }
+    NOW.show(sink, sides.clone());
+    let values = sides.clone();
+    let values = values.map(|(labels, counters)| (labels, FlowValues::new(counters, None)));
+    let values: Vec<_> = values.collect();
+    let table = Table {
+        prefix: "",
+        labels: TEMPLATE_SIDE,
+        when: "",
+        rows: &COUNTERS[0],
+    };
+    table.show(sink, values.iter().map(|(labels, values)| (labels, values)));
+    let no_flows = GroupCounters::default();
+    let tables = tables(readout.snapshot).map(|table| FlowValues::new(&no_flows, Some(&table)));
+    let table = Table {
+        prefix: "",
+        labels: &["side"],
+        when: "",
+        rows: &COUNTERS[1],
+    };
+    let tables = SIDES.into_iter().zip(&tables);
+    table.show(sink, tables.map(|(side, values)| ([side.into()], values)));
+    let measured = sides.map(|(labels, counters)| (labels, &counters.flows.latency));
+    let measured = measured.filter(|(_, counted)| **counted != LatencyCounters::default());
+    ADDON.show(sink, measured);
 }
 
 /// What the tables of flows have counted, of all threads: clients, servers.
@@ -249,7 +263,7 @@ impl Template<'_> {
         [self.profile.into(), self.name.into()]
     }
 
-    fn sides(&self) -> impl Iterator<Item = ([Label<'_>; 3], &GroupCounters)> {
+    fn sides(&self) -> impl Iterator<Item = ([Label<'_>; 3], &GroupCounters)> + Clone {
         let [profile, name] = self.labels();
         let sides = SIDES.into_iter().zip(&self.counters);
         sides.map(move |(side, counters)| ([profile, name, side.into()], counters))

@@ -1,11 +1,12 @@
 //! Times on the way, as metrics: the same for streams and for echo streams, under names of their own.
 
+use std::borrow::Borrow;
+
 use allosaur_engine::latency::meter::{BUCKETS, bucket_usec};
 use allosaur_engine::latency::{Histogram, LatencyStats};
 use allosaur_engine::time::MICROSECOND;
 
-use super::encoder::{Encoder, Label};
-use super::family::{Family, Kind, Read, Row};
+use super::row::{Distribution, Label, QUANTILES, Row, Sink, Table};
 use super::seconds;
 
 /// Bounds below the first bucket of the RPC's histogram, which has all times below 10 µs in one: 1
@@ -14,153 +15,110 @@ const FINE_BOUNDS: usize = 9;
 /// All bounds: those, and the lower ones of the RPC's buckets but the first.
 const BOUNDS: usize = FINE_BOUNDS + BUCKETS - 1;
 
-/// What is measured: how its metrics are called, and what they say.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Measured {
-    /// The first word of the names.
-    pub(super) prefix: &'static str,
-    /// The labels.
-    pub(super) labels: &'static [&'static str],
-    /// What the histogram says.
-    pub(super) help: &'static str,
-    /// When there are series.
-    pub(super) when: &'static str,
-}
-
-/// What was measured of one of them.
+/// What was measured of one stream, or of one port.
 #[derive(Debug)]
-pub(super) struct Latency<'c> {
-    /// In the order of [`Measured::labels`].
-    labels: [Label<'c>; 2],
+pub(super) struct Latency {
     stats: LatencyStats,
     /// By the bounds; the last is above all.
     counts: [u64; BOUNDS + 1],
+    /// All times, finely sorted; they may be newer than the sums.
+    times: Option<Histogram>,
 }
 
-impl Measured {
-    /// All metrics, in the order in which they are written.
-    pub(super) fn families(self) -> Vec<Family> {
-        let mut all = vec![self.histogram()];
-        all.extend(self.times().map(|(family, _)| family));
-        all.push(self.dropped());
-        all.extend(self.counts().map(|(family, _)| family));
-        all
-    }
+/// The metrics beside the times themselves.
+const ROWS: &[Row<Latency>] = &[
+    Row::gauge_if_any(
+        "latency_min_seconds",
+        "The shortest of these times",
+        |measured| measured.time(|stats| stats.min_ns),
+    ),
+    Row::gauge_if_any(
+        "latency_max_seconds",
+        "The longest of these times",
+        |measured| measured.time(|stats| stats.max_ns),
+    ),
+    Row::gauge_if_any(
+        "latency_last_max_seconds",
+        "The longest of the last half to whole second with packets",
+        |measured| measured.time(|stats| stats.last_max_ns),
+    ),
+    Row::gauge_if_any(
+        "jitter_seconds",
+        "Jitter of these times (RFC 3550, section 6.4.1)",
+        |measured| measured.time(|stats| stats.jitter_ns),
+    ),
+    Row::gauge(
+        "dropped_packets",
+        "Packets that are missing by their numbers; falls when one of them comes late",
+        |measured: &Latency| measured.stats.dropped,
+    )
+    .error(),
+    Row::counter(
+        "out_of_order_packets",
+        "Packets that came after a later one",
+        |measured: &Latency| measured.stats.out_of_order,
+    )
+    .error(),
+    Row::counter(
+        "duplicate_packets",
+        "Packets that came again",
+        |measured: &Latency| measured.stats.duplicates,
+    )
+    .error(),
+    Row::counter(
+        "sequence_too_high",
+        "Times that a packet's number was higher than expected",
+        |measured: &Latency| measured.stats.sequence_too_high,
+    )
+    .error(),
+    Row::counter(
+        "sequence_too_low",
+        "Times that a packet's number was lower than expected",
+        |measured: &Latency| measured.stats.sequence_too_low,
+    )
+    .error(),
+    Row::counter(
+        "impossible_times",
+        "Packets that arrived before they were sent, by the clocks; no other metric has their times",
+        |measured: &Latency| measured.stats.impossible_times,
+    )
+    .error(),
+];
 
-    /// Writes all metrics, of all that was measured.
-    pub(super) fn write(self, measured: &[Latency<'_>], encoder: &mut Encoder) {
-        let family = self.histogram();
-        let mut series = encoder.family(&family);
-        for one in measured {
-            let sum = seconds(one.stats.sum_ns);
-            series.histogram(&one.labels, bounds_seconds(), &one.counts, sum);
-        }
-        for (family, of) in self.times() {
-            let mut series = encoder.family(&family);
-            // Where no time was measured there is none, not one of zero.
-            for one in measured.iter().filter(|one| one.stats.packets > 0) {
-                series.value(&one.labels, of(&one.stats));
-            }
-        }
-        let dropped = self.dropped();
-        let mut series = encoder.family(&dropped);
-        for one in measured {
-            series.value(&one.labels, one.stats.dropped as f64);
-        }
-        for (family, of) in self.counts() {
-            let mut series = encoder.family(&family);
-            for one in measured {
-                series.value(&one.labels, of(&one.stats));
-            }
-        }
-    }
-
-    fn histogram(self) -> Family {
-        self.family(Kind::Histogram, "latency_seconds", self.help)
-    }
-
-    fn times(self) -> impl Iterator<Item = (Family, Read<LatencyStats, f64>)> {
-        let rows: [Row<LatencyStats, f64>; 4] = [
-            (
-                "latency_min_seconds",
-                "The shortest of these times",
-                |stats| seconds(stats.min_ns),
-            ),
-            (
-                "latency_max_seconds",
-                "The longest of these times",
-                |stats| seconds(stats.max_ns),
-            ),
-            (
-                "latency_last_max_seconds",
-                "The longest of the last half to whole second with packets",
-                |stats| seconds(stats.last_max_ns),
-            ),
-            (
-                "jitter_seconds",
-                "Jitter of these times (RFC 3550, section 6.4.1)",
-                |stats| seconds(stats.jitter_ns),
-            ),
-        ];
-        let family = move |(name, help, of)| (self.family(Kind::Gauge, name, help), of);
-        rows.into_iter().map(family)
-    }
-
-    fn dropped(self) -> Family {
-        let help = "Packets that are missing by their numbers; falls when one of them comes late";
-        self.family(Kind::Gauge, "dropped_packets", help)
-    }
-
-    fn counts(self) -> impl Iterator<Item = (Family, Read<LatencyStats, u64>)> {
-        let rows: [Row<LatencyStats, u64>; 5] = [
-            (
-                "out_of_order_packets",
-                "Packets that came after a later one",
-                |stats| stats.out_of_order,
-            ),
-            ("duplicate_packets", "Packets that came again", |stats| {
-                stats.duplicates
-            }),
-            (
-                "sequence_too_high",
-                "Times that a packet's number was higher than expected",
-                |stats| stats.sequence_too_high,
-            ),
-            (
-                "sequence_too_low",
-                "Times that a packet's number was lower than expected",
-                |stats| stats.sequence_too_low,
-            ),
-            (
-                "impossible_times",
-                "Packets that arrived before they were sent, by the clocks; no other metric has their times",
-                |stats| stats.impossible_times,
-            ),
-        ];
-        let family = move |(name, help, of)| (self.family(Kind::Counter, name, help), of);
-        rows.into_iter().map(family)
-    }
-
-    fn family(self, kind: Kind, name: &str, help: &'static str) -> Family {
-        let name = format!("{}_{name}", self.prefix);
-        Family::new(kind, &name, self.labels, help).when(self.when)
-    }
+/// The times themselves: what they are is different from table to table.
+pub(super) const fn times(help: &'static str) -> Row<Latency> {
+    Row::histogram("latency_seconds", help, |measured| {
+        Some(measured.distribution())
+    })
 }
 
-impl<'c> Latency<'c> {
+/// Shows the metrics of a table, and then all others that there are of what was measured.
+pub(super) fn show<'a, L, T>(
+    table: &Table<'_, Latency>,
+    sink: &mut dyn Sink,
+    measured: impl Iterator<Item = (L, T)> + Clone,
+) where
+    L: AsRef<[Label<'a>]>,
+    T: Borrow<Latency>,
+{
+    table.show(sink, measured.clone());
+    let others = Table {
+        rows: ROWS,
+        ..*table
+    };
+    others.show(sink, measured);
+}
+
+impl Latency {
     /// Sums, and times that may be newer than the sums; of none those below 10 µs count as just
     /// below.
-    pub(super) fn new(
-        labels: [Label<'c>; 2],
-        stats: LatencyStats,
-        times: Option<&Histogram>,
-    ) -> Latency<'c> {
+    pub(super) fn new(stats: LatencyStats, times: Option<Histogram>) -> Latency {
         let mut counts = [0; BOUNDS + 1];
         // A bucket has the times from its own bound to the next.
         counts[FINE_BOUNDS..].copy_from_slice(&stats.histogram);
         // What is not below one of the fine bounds is below the next.
         let mut left = stats.histogram[0];
-        for (time_ns, packets) in times.into_iter().flat_map(Histogram::times) {
+        for (time_ns, packets) in times.iter().flat_map(Histogram::times) {
             let place = (time_ns / MICROSECOND) as usize;
             if place >= FINE_BOUNDS {
                 break;
@@ -171,9 +129,30 @@ impl<'c> Latency<'c> {
         }
         counts[FINE_BOUNDS] = left;
         Latency {
-            labels,
             stats,
             counts,
+            times,
+        }
+    }
+
+    /// Where no time was measured there is none, not one of zero.
+    fn time(&self, of: fn(&LatencyStats) -> u64) -> Option<f64> {
+        (self.stats.packets > 0).then(|| seconds(of(&self.stats)))
+    }
+
+    fn distribution(&self) -> Distribution {
+        let times = self.times.as_ref().filter(|times| times.packets() > 0);
+        let quantile = |times: &Histogram, share: f64| seconds(times.percentile_ns(share * 100.0));
+        let quantiles =
+            times.map(|times| QUANTILES.map(|(name, share)| (name, quantile(times, share))));
+        Distribution {
+            count: self.counts.iter().sum(),
+            sum: seconds(self.stats.sum_ns),
+            buckets: bounds_seconds().zip(self.counts).collect(),
+            quantiles: quantiles.into_iter().flatten().collect(),
+            extremes: self
+                .time(|stats| stats.min_ns)
+                .zip(self.time(|stats| stats.max_ns)),
         }
     }
 }
@@ -212,7 +191,7 @@ mod tests {
         let stats = *meter.stats();
         let slots = times.map(|time| (slot(time), 1));
         let fine = Histogram::new(slots.into_iter(), stats.min_ns, stats.max_ns);
-        let measured = Latency::new([7.into(), "_".into()], stats, Some(&fine));
+        let measured = Latency::new(stats, Some(fine));
         let bounds: Vec<f64> = bounds_seconds().collect();
         assert_eq!(
             (bounds.len(), bounds[0], bounds[BOUNDS - 1]),

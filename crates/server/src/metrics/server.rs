@@ -1,91 +1,89 @@
 //! Metrics of the server as a whole: what it is, its threads.
 
-use super::encoder::Encoder;
-use super::family::{Family, Kind, Read};
-use crate::control::catalog::Catalog;
-use crate::counters::{CoreCounters, Counters, GroupReadout, Snapshot};
+use super::catalog::Readout;
+use super::row::{Label, Row, Sink, Table};
+use super::seconds;
+use crate::counters::CoreCounters;
 
-const THREAD: &[&str] = &["thread"];
+const BUILD: Table<'_, ()> = Table {
+    prefix: "",
+    labels: &["version", "built"],
+    when: "",
+    rows: &[Row::info("build", "Version and build of the server")],
+};
 
-pub(super) fn families() -> Vec<Family> {
-    let build = &["version", "built"];
-    vec![
-        Family::new(
-            Kind::Info,
-            "build",
-            build,
-            "Version and build of the server",
-        ),
-        Family::new(
-            Kind::Gauge,
-            "uptime_seconds",
-            &[],
-            "How long the server runs",
-        ),
-        Family::new(
-            Kind::Counter,
+const UPTIME: Table<'_, f64> = Table {
+    prefix: "",
+    labels: &[],
+    when: "",
+    rows: &[Row::gauge_of_parts(
+        "uptime_seconds",
+        "How long the server runs",
+        |uptime_s| *uptime_s,
+    )],
+};
+
+const THREADS: Table<'_, CoreCounters> = Table {
+    prefix: "",
+    labels: &["thread"],
+    when: "",
+    rows: &[
+        Row::counter_of_parts(
             "thread_seconds",
-            THREAD,
             "How long a thread that sends (data) or receives (receive) has run",
+            |thread| seconds(thread.total_ns),
         ),
-        Family::new(
-            Kind::Counter,
+        Row::counter_of_parts(
             "thread_busy_seconds",
-            THREAD,
             "Of this time, what it spent in turns that did something",
+            |thread| seconds(thread.busy_ns),
         ),
-        Family::new(
-            Kind::Counter,
-            "latency_foreign_packets",
-            &["reason"],
-            "Packets with the mark of latency that are of no stream here: of a run that is over \
-             (old_flow), or without a valid trailer (bad_header)",
-        ),
-    ]
-}
+    ],
+};
 
-pub(super) fn write(
-    catalog: &Catalog,
-    counters: &Counters,
-    snapshot: &Snapshot,
-    encoder: &mut Encoder,
-) {
-    let families = families();
-    let [build, uptime, time, busy, foreign] = &families[..] else {
-        unreachable!("there are five");
-    };
-    let facts = &catalog.build;
-    let built = format!("{} {}", facts.date, facts.time);
-    let about = [facts.version.as_str().into(), built.as_str().into()];
-    encoder.family(build).value(&about, 1);
-    encoder.family(uptime).value(&[], catalog.uptime_s);
-    let threads = threads(snapshot);
-    let of_threads: [(&Family, Read<CoreCounters, u64>); 2] = [
-        (time, |thread| thread.total_ns),
-        (busy, |thread| thread.busy_ns),
+const FOREIGN: Table<'_, u64> = Table {
+    prefix: "",
+    labels: &["reason"],
+    when: "",
+    rows: &[Row::counter(
+        "latency_foreign_packets",
+        "Packets with the mark of latency that are of no stream here: of a run that is over \
+         (old_flow), or without a valid trailer (bad_header)",
+        |packets| *packets,
+    )],
+};
+
+pub(super) fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
+    let catalog = readout.catalog;
+    let about = [
+        catalog.version.as_str().into(),
+        catalog.built.as_str().into(),
     ];
-    for (family, of) in of_threads {
-        let mut series = encoder.family(family);
-        for (name, counted) in &threads {
-            series.value(&[name.as_str().into()], super::seconds(of(counted)));
-        }
-    }
-    let errors = counters.latency_errors();
-    let mut series = encoder.family(foreign);
-    series.value(&["old_flow".into()], errors.old_flow);
-    series.value(&["bad_header".into()], errors.bad_header);
-}
-
-/// The threads that count, by name.
-fn threads(snapshot: &Snapshot) -> Vec<(String, CoreCounters)> {
-    let named = |kind: &'static str, threads: &[CoreCounters]| {
+    BUILD.show(sink, std::iter::once((about, ())));
+    UPTIME.show(sink, std::iter::once(([], catalog.uptime_s)));
+    let named = |kind: &'static str, threads: &'_ [CoreCounters]| {
         let threads = threads.iter().copied().enumerate();
         let threads = threads.map(move |(number, counted)| (format!("{kind}-{number}"), counted));
         threads.collect::<Vec<_>>()
     };
-    [
-        named("data", &snapshot.cores),
-        named("receive", &snapshot.receive),
+    let threads = [
+        named("data", &readout.snapshot.cores),
+        named("receive", &readout.snapshot.receive),
     ]
-    .concat()
+    .concat();
+    let threads = threads.iter();
+    THREADS.show(
+        sink,
+        threads.map(|(name, counted)| ([Label::Text(name)], counted)),
+    );
+    let errors = readout.groups.latency_errors();
+    let reasons = [
+        ("old_flow", errors.old_flow),
+        ("bad_header", errors.bad_header),
+    ];
+    let reasons = reasons.into_iter();
+    FOREIGN.show(
+        sink,
+        reasons.map(|(reason, packets)| ([reason.into()], packets)),
+    );
 }

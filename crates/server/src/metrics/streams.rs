@@ -1,22 +1,50 @@
 //! Metrics of streams that are counted by themselves: those with a packet group, which the label
 //! `stream` names by its `pg_id`.
 
-use super::encoder::{Encoder, Label};
-use super::family::{Family, Kind, Read};
-use super::latency::{Latency, Measured};
-use crate::control::catalog::{Catalog, CatalogGroup};
-use crate::counters::{Counters, GroupReadout, GroupTraffic};
+use allosaur_engine::flow_stats::PacketGroupCounters;
 
-const STREAM: &[&str] = &["stream", "profile"];
-const PORT: &[&str] = &["stream", "profile", "port"];
-const DIRECTION: &[&str] = &["stream", "profile", "port", "direction"];
+use super::catalog::{Catalog, CatalogGroup, Readout};
+use super::latency::{self, Latency};
+use super::row::{Label, Row, Sink, Table};
+use crate::counters::{GroupReadout, GroupTraffic};
+
 const COUNTED: &str = "streams with flow_stats";
 
-const LATENCY: Measured = Measured {
+const DIRECTIONS: Table<'_, PacketGroupCounters> = Table {
+    prefix: "",
+    labels: &["stream", "profile", "port", "direction"],
+    when: COUNTED,
+    rows: &[
+        Row::counter(
+            "stream_packets",
+            "Packets of a stream that a port sent (tx) and received (rx)",
+            |counted| counted.packets,
+        ),
+        Row::counter(
+            "stream_bytes",
+            "Bytes of these packets, as get_pgid_stats counts them",
+            |counted| counted.bytes,
+        ),
+    ],
+};
+
+const SENDERS: Table<'_, PacketGroupCounters> = Table {
+    prefix: "",
+    labels: &["stream", "profile", "port"],
+    when: COUNTED,
+    rows: &[Row::counter(
+        "stream_missed_packets",
+        "Packets of a stream that were due and could not be sent in time: missed load",
+        |sent: &PacketGroupCounters| sent.missed_packets,
+    )
+    .error()],
+};
+
+const LATENCY: Table<'_, Latency> = Table {
     prefix: "stream",
-    labels: STREAM,
-    help: "Time on the way of a stream's packets",
+    labels: &["stream", "profile"],
     when: "streams with latency, from their first packet on",
+    rows: &[latency::times("Time on the way of a stream's packets")],
 };
 
 /// A group, and what was counted of it on each port.
@@ -25,65 +53,42 @@ struct Traffic<'c> {
     ports: Vec<GroupTraffic>,
 }
 
-pub(super) fn families() -> Vec<Family> {
-    let mut all = vec![packets(), bytes(), missed()];
-    all.extend(LATENCY.families());
-    all
-}
-
-fn packets() -> Family {
-    let help = "Packets of a stream that a port sent (tx) and received (rx)";
-    Family::new(Kind::Counter, "stream_packets", DIRECTION, help).when(COUNTED)
-}
-
-fn bytes() -> Family {
-    let help = "Bytes of these packets, as get_pgid_stats counts them";
-    Family::new(Kind::Counter, "stream_bytes", DIRECTION, help).when(COUNTED)
-}
-
-fn missed() -> Family {
-    let help = "Packets of a stream that were due and could not be sent in time: missed load";
-    Family::new(Kind::Counter, "stream_missed_packets", PORT, help).when(COUNTED)
-}
-
-pub(super) fn write(catalog: &Catalog, counters: &Counters, encoder: &mut Encoder) {
-    let groups = catalog.groups.iter();
-    let traffic: Vec<Traffic<'_>> = groups.map(|group| Traffic::read(group, counters)).collect();
-    let receivers = receivers(catalog);
-    let numbers: [(Family, Read<GroupTraffic, [u64; 2]>); 2] = [
-        (packets(), |t| [t.sent.packets, t.received.packets]),
-        (bytes(), |t| [t.sent.bytes, t.received.bytes]),
-    ];
-    for (family, of) in &numbers {
-        let mut series = encoder.family(family);
-        for one in &traffic {
-            one.write_directions(&receivers, |labels, counted, direction| {
-                series.value(labels, of(counted)[direction]);
-            });
-        }
-    }
-    let missed = missed();
-    let mut series = encoder.family(&missed);
-    for one in &traffic {
-        for (port, counted) in one.senders() {
-            let [stream, profile] = one.group.labels();
-            series.value(&[stream, profile, port.into()], counted.sent.missed_packets);
-        }
-    }
-    let groups = catalog.groups.iter();
-    let measured = groups.filter_map(|group| latency(group, counters));
-    LATENCY.write(&measured.collect::<Vec<_>>(), encoder);
+pub(super) fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
+    // There may be thousands of streams, and each is read on all ports.
+    let groups = match sink.wants("stream_") {
+        true => &readout.catalog.groups[..],
+        false => &[],
+    };
+    let traffic = groups
+        .iter()
+        .map(|group| Traffic::read(group, readout.groups));
+    let traffic: Vec<Traffic<'_>> = traffic.collect();
+    let receivers = receivers(readout.catalog);
+    let directions = traffic.iter().flat_map(|one| one.directions(&receivers));
+    DIRECTIONS.show(sink, directions);
+    let senders = traffic.iter().flat_map(|one| {
+        let [stream, profile] = one.group.labels();
+        let senders = one.senders();
+        senders.map(move |(port, counted)| ([stream, profile, port.into()], counted.sent))
+    });
+    SENDERS.show(sink, senders);
+    let measured = groups.iter();
+    let measured =
+        measured.filter_map(|group| Some((group.labels(), latency(group, readout.groups)?)));
+    let measured: Vec<_> = measured.collect();
+    let measured = measured.iter().map(|(labels, measured)| (labels, measured));
+    latency::show(&LATENCY, sink, measured);
 }
 
 /// What was measured of a group, if it was.
-fn latency<'c>(group: &'c CatalogGroup, counters: &Counters) -> Option<Latency<'c>> {
+fn latency(group: &CatalogGroup, counters: &dyn GroupReadout) -> Option<Latency> {
     if !group.group.is_latency() {
         return None;
     }
     let (n, version) = (group.group.wire_id(), group.version);
     let stats = counters.latency(n, version)?;
     let times = counters.latency_times(n, version, &stats);
-    Some(Latency::new(group.labels(), stats, times.as_ref()))
+    Some(Latency::new(stats, times))
 }
 
 /// The ports at the other end of each port's link, a bit each; all where nobody knows.
@@ -103,7 +108,7 @@ impl CatalogGroup {
 }
 
 impl<'c> Traffic<'c> {
-    fn read(group: &'c CatalogGroup, counters: &Counters) -> Traffic<'c> {
+    fn read(group: &'c CatalogGroup, counters: &dyn GroupReadout) -> Traffic<'c> {
         let ports = group.before.iter().enumerate().map(|(port, before)| {
             let now = counters.group(port, group.group);
             GroupTraffic {
@@ -118,7 +123,7 @@ impl<'c> Traffic<'c> {
     }
 
     /// The ports that send it, or have.
-    fn senders(&self) -> impl Iterator<Item = (usize, &GroupTraffic)> {
+    fn senders(&self) -> impl Iterator<Item = (usize, &GroupTraffic)> + Clone {
         let is_sender = |(port, counted): &(usize, &GroupTraffic)| {
             let sent = &counted.sent;
             has(self.group.senders, *port) || sent.packets > 0 || sent.missed_packets > 0
@@ -129,22 +134,24 @@ impl<'c> Traffic<'c> {
     /// What ports sent (0) and received (1): those that send it, those that its packets should
     /// arrive at, and those that they did arrive at. With all the others there would be thousands
     /// of series that say nothing.
-    fn write_directions(
-        &self,
+    fn directions<'t>(
+        &'t self,
         receivers: &[u32],
-        mut write: impl FnMut(&[Label<'_>], &GroupTraffic, usize),
-    ) {
+    ) -> impl Iterator<Item = ([Label<'t>; 4], PacketGroupCounters)> + Clone + use<'t, 'c> {
         let [stream, profile] = self.group.labels();
-        let mut expected = 0;
-        for (port, counted) in self.senders() {
-            expected |= receivers.get(port).copied().unwrap_or(0);
-            write(&[stream, profile, port.into(), "tx".into()], counted, 0);
-        }
-        for (port, counted) in self.ports.iter().enumerate() {
-            if has(expected, port) || counted.received.packets > 0 {
-                write(&[stream, profile, port.into(), "rx".into()], counted, 1);
-            }
-        }
+        let receivers = self.senders().map(|(port, _)| receivers.get(port).copied());
+        let expected = receivers.fold(0, |all, ports| all | ports.unwrap_or(0));
+        let labels = move |port: usize, direction| [stream, profile, port.into(), direction];
+        let sent = self.senders();
+        let sent = sent.map(move |(port, counted)| (labels(port, "tx".into()), counted.sent));
+        let received = self
+            .ports
+            .iter()
+            .enumerate()
+            .filter(move |(port, counted)| has(expected, *port) || counted.received.packets > 0);
+        let received =
+            received.map(move |(port, counted)| (labels(port, "rx".into()), counted.received));
+        sent.chain(received)
     }
 }
 
@@ -155,6 +162,7 @@ mod tests {
     use allosaur_engine::flow_stats::Group;
 
     use super::*;
+    use crate::counters::Counters;
 
     fn group(place: Group, ports: usize, senders: u32) -> CatalogGroup {
         CatalogGroup {
@@ -172,13 +180,12 @@ mod tests {
         let group = group(Group::flow(0).expect("the first"), 4, 0b0001);
         let mut traffic = Traffic::read(&group, &Counters::new(4, 1));
         traffic.ports[3].received.packets = 5;
-        let mut seen = Vec::new();
-        traffic.write_directions(&[0b0010, 0b0001, 0b1000, 0b0100], |labels, _, direction| {
-            let Label::Number(port) = labels[2] else {
-                panic!("a port has a number");
-            };
-            seen.push((port, direction));
+        let seen = traffic.directions(&[0b0010, 0b0001, 0b1000, 0b0100]);
+        let seen = seen.map(|(labels, _)| match labels {
+            [_, _, Label::Number(port), Label::Text(direction)] => (port, direction),
+            labels => panic!("a port has a number: {labels:?}"),
         });
-        assert_eq!(seen, [(0, 0), (1, 1), (3, 1)]);
+        let seen: Vec<_> = seen.collect();
+        assert_eq!(seen, [(0, "tx"), (1, "rx"), (3, "rx")]);
     }
 }

@@ -2,3 +2,4 @@
 
 mod configuration;
 mod metrics;
+mod metrics_text;

@@ -8,10 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use allosaur_server::control::BuildInfo;
-use allosaur_server::control::catalog::Catalog;
 use allosaur_server::counters::Counters;
 use allosaur_server::http::{HEADER_BYTES_MAX, HEADERS_MAX, HttpListener, Limits};
+use allosaur_server::metrics::Catalog;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -97,18 +96,10 @@ fn wait(notified: &Receiver<()>) {
 
 fn catalog(problems: &[&str]) -> Catalog {
     Catalog {
-        build: BuildInfo {
-            version: "v1".to_owned(),
-            date: String::new(),
-            time: String::new(),
-            by: String::new(),
-        },
+        version: "v1".to_owned(),
         uptime_s: 1.5,
-        ports: Vec::new(),
-        groups: Vec::new(),
-        runs: Vec::new(),
-        echo: None,
         problems: problems.iter().map(|text| (*text).to_owned()).collect(),
+        ..Catalog::default()
     }
 }
 

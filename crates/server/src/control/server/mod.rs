@@ -76,6 +76,7 @@ impl Control {
             ServerMethod::Shutdown => self.shutdown(fields, view),
             ServerMethod::Status => self.status(fields, view),
             ServerMethod::GlobalStats => reply(&self.global_stats(view)),
+            ServerMethod::Metrics => self.metrics(fields, view),
             ServerMethod::PublishNow => self.publish_now(fields, view),
             ServerMethod::AsyncEvents => self.async_events(fields, view),
         }

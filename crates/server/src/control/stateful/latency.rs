@@ -15,11 +15,11 @@ use allosaur_packet::MacAddress;
 use serde_json::{Map, Value, json};
 
 use super::links::DUMMY;
-use crate::control::catalog::CatalogEcho;
 use crate::control::ports::port::Port;
 use crate::control::stateless::percentiles::{hundredths_of_usec, shares};
 use crate::control::{Control, Reply, View};
 use crate::counters::EchoBlock;
+use crate::metrics::CatalogEcho;
 use crate::rx_taps::{EchoAnswer, EchoRequest};
 
 /// The echo streams, as control knows them.

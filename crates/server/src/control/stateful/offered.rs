@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::figures::{begun, established};
 use super::run::Run;
-use crate::control::catalog::CatalogRun;
 use crate::control::{Control, Reply, View};
+use crate::metrics::CatalogRun;
 
 impl Run {
     /// Connections per second that are asked for at a time.

@@ -17,11 +17,11 @@ use allosaur_engine::stream::StreamId;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use serde_json::{Map, Value, json};
 
-use crate::control::catalog::CatalogGroup;
 use crate::control::ports::port::{Port, Profile};
 use crate::control::stateless::percentiles::{Percentiles, hundredths_of_usec};
 use crate::control::{Action, Control, Reply, View, reply, unknown_port};
 use crate::counters::{GroupTraffic, LatencyTerms};
+use crate::metrics::CatalogGroup;
 
 /// Readings that follow each other faster are left out, as for the rates of ports.
 const READING_GAP_MIN: Nanos = 250 * MILLISECOND;
