@@ -20,6 +20,7 @@ RUNS = (
     "run imix --local --local-ports 'memory:rate=1gbps,memory' --cores 2 -m 40%",
     "run http -m 100 --pid web -l 10 --ipv6 --nc --clients 0,2 --establish-within 0.00001 --close-within 0",
     "run http --servers-only --server [2001:db8::1]:4501",
+    "run imix http emu:ipv6 -m imix=5mpps -m http=100 --ports http=2,3 -t imix:size=64 --emu-port 4511",
     "run imix --fail-if 'loss>0.01%' 'latency.p99{stream=\"a, b\"}>100us' --local",
 )
 #: What a run prints and writes is not what it does.

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from allosaur.cli._options import FOREVER, plain_seconds
 
 _ALWAYS = ("multiplier", "duration")
 """Told even where nobody gave them: what a run did is read from its command."""
-_NEVER = ("profile", "report", "json", "out", "junit", "debug", "quiet", "no_color", "help")
+_NEVER = ("profiles", "profile", "report", "json", "out", "junit", "debug", "quiet", "no_color", "help")
 """What a run prints and writes is not what it does."""
 
 
 def command(options: argparse.Namespace) -> str:
     """Return the command line for the options of `allosaur run`."""
-    usual = options.all_commands.parse_args([options.command, options.profile])
-    words = ["allosaur", options.command, options.profile]
+    profiles = getattr(options, "profiles", None) or [options.profile]
+    usual = options.all_commands.parse_args([options.command, *profiles])
+    words = ["allosaur", options.command, *profiles]
     for action in options.parser._actions:
         name, value = action.dest, getattr(options, action.dest, None)
         is_told = name in _ALWAYS or (name == "server" and not options.local)
         if name not in _NEVER and (is_told or value != getattr(usual, name)):
             words += _words(action, value)
+        if name not in _NEVER:
+            words += _of_loads(action, getattr(options, "of_load", {}))
     return shlex.join(words)
+
+
+def _of_loads(action: argparse.Action, found: Mapping[tuple[str, str], Any]) -> Iterator[str]:
+    """Return the words of an option for single loads: `-m http=100`."""
+    for (option, load), value in found.items():
+        if option == action.dest:
+            sign = ":" if isinstance(action.default, list) else "="
+            name, *texts = _words(action, value)
+            yield from (word for text in texts if text != name for word in (name, f"{load}{sign}{text}"))
 
 
 def _words(action: argparse.Action, value: Any) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from allosaur.cli import _options, _shipped
 from allosaur.cli._errors import bad_input
@@ -106,15 +107,43 @@ def profile(parser: argparse.ArgumentParser, nargs: Literal["?"] | None = None) 
     parser.add_argument("profile", metavar="PROFILE", type=_shipped.located, nargs=nargs, help=PROFILE_HELP)
 
 
-def multiplier(parser: argparse.ArgumentParser, units: str) -> None:
+class _PerLoad(argparse.Action):
+    """Keeps a value for all, or, of `NAME=VALUE`, for one of several loads, in `of_load`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        own = isinstance(values, _options.OfLoad)
+        found = dict(getattr(namespace, "of_load", {}))
+        key = (self.dest, values.name) if own else None
+        value = values.value if own else values
+        if isinstance(self.default, list):
+            value = [*(found.get(key, ()) if key else getattr(namespace, self.dest)), value]
+        if key is None:
+            setattr(namespace, self.dest, value)
+        else:
+            namespace.of_load = {**found, key: value}
+
+
+def _read_by(read: Callable[[str], Any], sign: str, per_load: bool) -> dict[str, Any]:
+    """Return how an option is read; `per_load` lets it be of one of several loads."""
+    return {"type": _options.of_load(read, sign), "action": _PerLoad} if per_load else {"type": read}
+
+
+def multiplier(parser: argparse.ArgumentParser, units: str, per_load: bool = False) -> None:
     """Add `-m`, with examples of rates of a port."""
+    more = "; of one of several loads NAME=RATE" if per_load else ""
     parser.add_argument(
         "-m",
         "--multiplier",
-        type=_options.multiplier,
+        **_read_by(_options.multiplier, "=", per_load),
         default="1",
         metavar="RATE",
-        help=f"how fast: {_RATES} ({units}) (default: 1)",
+        help=f"how fast: {_RATES} ({units}){more} (default: 1)",
     )
 
 
@@ -130,7 +159,9 @@ def new_multiplier(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def duration_and_tunables(parser: argparse.ArgumentParser, default_duration: str) -> None:
+def duration_and_tunables(
+    parser: argparse.ArgumentParser, default_duration: str, per_load: bool = False
+) -> None:
     """Add `-d` and `-t` of a profile."""
     parser.add_argument(
         "-d",
@@ -140,25 +171,31 @@ def duration_and_tunables(parser: argparse.ArgumentParser, default_duration: str
         metavar="TIME",
         help="how long: seconds (10), or 500ms, 2m, 1h, or forever (default: %(default)s)",
     )
-    tunables(parser)
+    tunables(parser, per_load)
 
 
-def tunables(parser: argparse._ActionsContainer) -> None:
+def tunables(parser: argparse._ActionsContainer, per_load: bool = False) -> None:
     """Add `-t` of a profile."""
+    more = "; of one of several loads NAME:KEY=VALUE" if per_load else ""
     parser.add_argument(
         "-t",
         "--tunable",
-        type=_options.tunables,
-        action="append",
+        **{"action": "append", **_read_by(_options.tunables, ":", per_load)},
         default=[],
         metavar="KEY=VALUE,...",
-        help="a value for the profile; may be given more than once",
+        help=f"a value for the profile; may be given more than once{more}",
     )
 
 
-def ports(parser: argparse._ActionsContainer, which: str) -> None:
+def ports(parser: argparse._ActionsContainer, which: str, per_load: bool = False) -> None:
     """Add `--ports`."""
-    parser.add_argument("--ports", type=_options.port_list, metavar="N,...", help=f"the ports {which}")
+    more = "; of one of several loads NAME=N,..." if per_load else ""
+    parser.add_argument(
+        "--ports",
+        **_read_by(_options.port_list, "=", per_load),
+        metavar="N,...",
+        help=f"the ports {which}{more}",
+    )
 
 
 def which_traffic(parser: argparse.ArgumentParser, verb: str) -> argparse._MutuallyExclusiveGroup:

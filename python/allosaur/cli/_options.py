@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 Tunable = int | float | bool | str
 
@@ -19,6 +21,7 @@ EMULATION_PORT = 4510
 FOREVER = -1.0
 """The duration that means: until it is stopped."""
 
+_LOAD_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _MULTIPLIER = re.compile(
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[kmg]?pps|[kmg]?bpsl1|[kmg]?bps|%|)", re.IGNORECASE
 )
@@ -60,6 +63,27 @@ def target(text: str) -> Target:
             "(3mpps) a second"
         )
     return Target(float(match["number"]) * _SCALES[match["prefix"].lower()], match["unit"].lower())
+
+
+@dataclass(frozen=True)
+class OfLoad:
+    """A value for one of several loads: `http=2,3`."""
+
+    name: str
+    value: Any
+
+
+def of_load(read: Callable[[str], Any], sign: str = "=") -> Callable[[str], Any]:
+    """Return what reads a value, or one for a load: its name, the sign, the value."""
+
+    def named(text: str) -> Any:
+        name, found, value = text.partition(sign)
+        # The sign may be in the value itself, as in size=64 of a tunable.
+        if not found or not _LOAD_NAME.fullmatch(name.strip()):
+            return read(text)
+        return OfLoad(name.strip(), read(value))
+
+    return named
 
 
 def multiplier(text: str) -> str:

@@ -20,6 +20,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "profiles"
 KINDS = ("stateless", "stateful", "emulation")
 """What profiles are for: streams, flows, emulated clients. Those of all but the first have a folder each."""
 _FOLDERS = KINDS[1:]
+EMULATION = "emu:"
+"""What may stand before the name of a profile of emulated clients, and its short name: `emu:dhcp`."""
 _ENDINGS = (".py", ".json", ".yaml", ".yml", ".pcap", ".pcapng", ".cap", ".erf")
 """What files of profiles end in."""
 _METHODS = ("get_streams", "get_profile")
@@ -68,8 +70,21 @@ def located(text: str) -> str:
     """
     if Path(text).exists():
         return text
+    if text.startswith(EMULATION):
+        return _of_emulation(text.removeprefix(EMULATION)) or text
     found = files().get(_name(text) or "")
     return text if found is None else str(found)
+
+
+def _of_emulation(text: str) -> str | None:
+    """Return the file of emulated clients that a short name means: `dhcp` is `dhcp_clients`."""
+    if Path(text).exists():
+        return text
+    stems = sorted(path.stem for path in (FOLDER / "emulation").glob("*.py"))
+    words = (text, *(f"{text}_{what}" for what in ("clients", "hosts")))
+    found = next((word for word in words if word in stems), None)
+    found = found or next((stem for stem in stems if stem.partition("_")[0] == text), None)
+    return None if found is None else str(FOLDER / "emulation" / f"{found}.py")
 
 
 def check(path: Path) -> None:

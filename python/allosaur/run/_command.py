@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,18 @@ from typing import Any
 from allosaur.cli import _again, _profile, _report_file, _run
 from allosaur.cli._interrupt import Interrupt
 from allosaur.report import Report, write_report
-from allosaur.run import _summary, _thresholds
-from allosaur.run._asked import Asked
-from allosaur.run._drive import drive
-from allosaur.run._kinds import kind_of
+from allosaur.run import _loads, _summary, _thresholds
+from allosaur.run._drive import drive, told_of
 from allosaur.run._load import Load
 from allosaur.run._progress import progress
+from allosaur.run._registry import Registry
 from allosaur.run._result import Result
-from allosaur.run._server import server_of
-from allosaur.run._verdict import Verdict, exit_code, judge_by
+from allosaur.run._server import RunServer, server_of
+from allosaur.run._thresholds import Thresholds
+from allosaur.run._verdict import Verdict, checks_of, exit_code, joined, judge_by
 from allosaur.server import LocalServer
+
+Loads = Mapping[str, Load[Any]]
 
 
 @dataclass(frozen=True)
@@ -32,47 +34,183 @@ class OwnServer:
     words: Sequence[str]
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """What came of all loads, by name."""
+
+    results: Mapping[str, Result]
+    verdicts: Mapping[str, Verdict]
+    verdict: Verdict
+    hints: Sequence[str]
+
+    @property
+    def is_one(self) -> bool:
+        return len(self.results) == 1
+
+
 def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     """Do what `allosaur run` says; return the exit code."""
-    path = Path(options.profile)
     report = _report_file.checked(options.report)
     # Before anything is started: a profile that does not load needs no server.
-    load = kind_of(path).read(Asked(options, path, path.stem, options.ports, options.multiplier))
-    thresholds = _thresholds.read(options.fail_if, load.metrics)
-    server = _local_server(options, load, own) if options.local else None
-    with Interrupt() as interrupt, server_of(options, server) as where, load.connect(where):
-        load.check(thresholds)
-        load.put(interrupt)
-        with progress([path.name]) as show:
-            (result,) = drive([load], interrupt, show)
+    loads = _loads.read(options)
+    thresholds = _thresholds.read_of(options.fail_if, loads)
+    server = _local_server(options, loads, own) if options.local else None
+    with Interrupt() as interrupt, server_of(options, server) as where, _connected(loads, where):
+        registry = Registry(_loads.client_of(loads))
+        registry.check(thresholds.get("", Thresholds()))
+        _set_up(loads, thresholds, interrupt)
+        registry.begin()
+        with _cleared(loads), progress(_titles(loads)) as show:
+            results = drive(list(loads.values()), interrupt, show)
+            if not any(one.cut_short for one in results):
+                registry.end()
+    judged = _judge(dict(zip(loads, results, strict=True)), thresholds, registry)
+    if report is not None:
+        with _report_file.writing(report):
+            write_report(report, _report(options, loads, judged))
+    _give(options, loads, judged)
+    return exit_code(results, judged.verdict.ok)
+
+
+@contextlib.contextmanager
+def _connected(loads: Loads, where: RunServer) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for load in loads.values():
+            with told_of(load.name, len(loads) > 1):
+                stack.enter_context(load.connect(where))
+        yield
+
+
+def _set_up(loads: Loads, thresholds: Mapping[str, Thresholds], interrupt: Interrupt) -> None:
+    """Check all of them before anything of one is put onto the server. Raises :class:`CommandError`."""
+    _loads.refuse_shared_ports(loads)
+    for load in loads.values():
+        with told_of(load.name, len(loads) > 1):
+            load.check(thresholds[load.name])
+    put: list[Load[Any]] = []
+    try:
+        for load in sorted(loads.values(), key=lambda one: one.order):
+            put.append(load)
+            with told_of(load.name, len(loads) > 1):
+                load.put(interrupt)
+    except BaseException:
+        _clear(put)
+        raise
+
+
+@contextlib.contextmanager
+def _cleared(loads: Loads) -> Iterator[None]:
+    """Take from the server at the end what loads put there."""
+    try:
+        yield
+    finally:
+        _clear(list(loads.values()))
+
+
+def _clear(loads: Sequence[Load[Any]]) -> None:
+    for load in loads:
         with contextlib.suppress(Exception):
             # Only tidying: the result stands, and the next run clears what it needs anyway.
             load.clear()
-    verdict = judge_by(thresholds, result, _summary.document(result))
-    if report is not None:
-        with _report_file.writing(report):
-            write_report(report, _report(options, path, result, verdict))
-    fields = {
-        "tunables": _profile.merged(options.tunable),
-        "server": _run.server_name(options),
-        **load.asked(),
-        **_summary.document(result, verdict),
-    }
-    _run.give(options, load.kind, _summary.text(result, verdict), fields)
-    return exit_code([result], verdict.ok)
 
 
-def _local_server(options: argparse.Namespace, load: Load[Any], own: OwnServer | None) -> LocalServer:
-    stateful = load.kind == "stateful"
+def _judge(
+    results: Mapping[str, Result], thresholds: Mapping[str, Thresholds], registry: Registry
+) -> _Judged:
+    own = thresholds.get("", Thresholds())
+    of_server = registry.document(own)
+    is_cut_short = any(one.cut_short for one in results.values())
+    if len(results) == 1:
+        ((name, result),) = results.items()
+        both = Thresholds([*thresholds[name], *own])
+        verdict = judge_by(both, result, {**_summary.document(result), **of_server})
+        verdicts = {name: verdict}
+    else:
+        verdicts = {
+            name: judge_by(thresholds[name], result, _summary.document(result))
+            for name, result in results.items()
+        }
+        verdict = joined(verdicts, own.check(None if is_cut_short else of_server))
+    shown = {name for result in results.values() for name in result.shown_metrics}
+    return _Judged(results, verdicts, verdict, registry.grown_errors(shown))
+
+
+def _local_server(options: argparse.Namespace, loads: Loads, own: OwnServer | None) -> LocalServer:
+    kinds = {load.kind for load in loads.values()}
+    stateful = kinds == {"stateful"} and len(loads) == 1
     if own is not None:
         words = [word for word in own.words if word != "--stateful"]
         return LocalServer(config=own.config, options=words, stateful=stateful)
-    ports = _run.local_ports(options, load.port_count)
-    return LocalServer(ports=ports, cores=options.cores, stateful=stateful)
+    ports = _run.local_ports(options, max(load.port_count for load in loads.values()))
+    emu = "emulation" in kinds
+    return LocalServer(ports=ports, cores=options.cores, stateful=stateful, emu=emu)
 
 
-def _report(options: argparse.Namespace, path: Path, result: Result, verdict: Verdict) -> Report:
-    part = replace(result.part(verdict), name=path.stem, profile=_run.source(path))
-    facts = _run.facts(options, result.asked, result.duration_asked_s, result.ran)
-    again = [_again.command(options)]
-    return Report(path.name, f"{verdict.summary}.", verdict.ok, facts, [part], reproduce=again)
+def _titles(loads: Loads) -> list[str]:
+    return [Path(load.profile).name if len(loads) == 1 else name for name, load in loads.items()]
+
+
+def _give(options: argparse.Namespace, loads: Loads, judged: _Judged) -> None:
+    """Print the result, and write its files: of one load its document, of several one of each inside."""
+    server = {"server": _run.server_name(options)}
+    documents = {
+        name: {
+            "tunables": _profile.merged(_loads.tunables_of(options, name)),
+            **loads[name].asked(),
+            **_summary.document(result, judged.verdicts[name]),
+        }
+        for name, result in judged.results.items()
+    }
+    if judged.is_one:
+        ((name, result),) = judged.results.items()
+        document = documents[name]
+        hints = [*document["hints"], *judged.hints]
+        fields = {**server, **document, "hints": hints}
+        text = _summary.text(result, judged.verdict, judged.hints)
+        _run.give(options, loads[name].kind, text, fields)
+        return
+    of_loads = {
+        name: {"kind": loads[name].kind, "mode": loads[name].kind, "profile": loads[name].profile, **document}
+        for name, document in documents.items()
+    }
+    fields = {
+        "tunables": _profile.merged(options.tunable),
+        **server,
+        **_summary.of_all(list(judged.results.values())),
+        "loads": of_loads,
+        "warnings": [],
+        "hints": list(judged.hints),
+        **judged.verdict.to_json(),
+    }
+    text = _summary.text_of_several(judged.results, judged.verdicts, judged.verdict, judged.hints)
+    _run.give(options, "several", text, fields)
+
+
+def _report(options: argparse.Namespace, loads: Loads, judged: _Judged) -> Report:
+    parts = []
+    for name, result in judged.results.items():
+        path = Path(loads[name].profile)
+        title = path.stem if judged.is_one else name
+        parts.append(replace(result.part(judged.verdicts[name]), name=title, profile=_run.source(path)))
+    first = next(iter(judged.results.values()))
+    asked = first.asked if judged.is_one else "; ".join(f"{n}: {r.asked}" for n, r in judged.results.items())
+    facts = _run.facts(
+        options, asked, options.duration, max((r.ran for r in judged.results.values()), key=len)
+    )
+    own = (
+        []
+        if judged.is_one
+        else [one for one in checks_of(judged.verdict) if _thresholds.REGISTRY in one.what]
+    )
+    title = Path(loads[next(iter(loads))].profile).name if judged.is_one else " + ".join(loads)
+    verdict = judged.verdict
+    return Report(
+        title,
+        f"{verdict.summary}.",
+        verdict.ok,
+        facts,
+        parts,
+        own,
+        reproduce=[_again.command(options)],
+        notes=[f"Hint: {hint}" for hint in judged.hints],
+    )

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
 from allosaur.cli._interrupt import Interrupt
@@ -162,7 +161,7 @@ def _drive(runs: Sequence[_Running], interrupt: Interrupt, show: Show) -> None:
             run.load.open()
     try:
         for run in runs:
-            with told_of(run.load, len(runs) > 1):
+            with told_of(run.load.name, len(runs) > 1):
                 run.start()
         _watch(runs, interrupt, show)
     finally:
@@ -172,14 +171,14 @@ def _drive(runs: Sequence[_Running], interrupt: Interrupt, show: Show) -> None:
 
 
 @contextlib.contextmanager
-def told_of(load: Load[Any], is_one_of_several: bool) -> Iterator[None]:
+def told_of(name: str, is_one_of_several: bool) -> Iterator[None]:
     """Say of which of several loads an error inside the block is."""
     try:
         yield
     except CommandError as error:
         if not is_one_of_several:
             raise
-        raise CommandError(f"{load.name}: {error}", error.exit_code) from error
+        raise CommandError(f"{name}: {error}", error.exit_code) from error
 
 
 def _watch(runs: Sequence[_Running], interrupt: Interrupt, show: Show) -> None:

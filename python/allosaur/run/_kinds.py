@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli._profile_kind import is_stateful
+from allosaur.cli._profile_kind import is_emulation, is_stateful
 from allosaur.run._asked import Asked
 from allosaur.run._load import Load
 
@@ -19,6 +19,16 @@ class Kind:
     mode: str
     fits: Callable[[Path], bool]
     read: Callable[[Asked], Load[Any]]
+    of_pair: Callable[[int], list[int]] = lambda port: [port, port + 1]
+    """Which of a pair of ports are its own, by the first of them."""
+    has_ports: bool = True
+    """Whether the user says which ports it has; else its profile does."""
+
+
+def _emulation(asked: Asked) -> Load[Any]:
+    from allosaur.run.emulation import _options
+
+    return _options.read(asked)
 
 
 def _flows(asked: Asked) -> Load[Any]:
@@ -34,8 +44,9 @@ def _streams(asked: Asked) -> Load[Any]:
 
 
 KINDS = (
+    Kind("emulation", is_emulation, _emulation, has_ports=False),
     Kind("stateful", is_stateful, _flows),
-    Kind("stateless", lambda path: True, _streams),
+    Kind("stateless", lambda path: True, _streams, of_pair=lambda port: [port]),
 )
 
 

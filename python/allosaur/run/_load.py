@@ -93,10 +93,16 @@ class Load(ABC, Generic[ResultT_co]):
     """The file that it is of."""
     duration_s: float = FOREVER
     """Seconds in which it makes its load, or `FOREVER`."""
+    order: ClassVar[int] = 0
+    """Loads of a lower order are put onto the server first: others may need what they do."""
     linger_s: float = 0.0
     """What began may take so long after that."""
     readings: Readings[Any]
     """What is counted, over time; `open` makes it."""
+
+    def metric(self, name: str) -> Metric | None:
+        """Return a metric that is not among `metrics`, but is known by the form of its name."""
+        return None
 
     def claims(self) -> Collection[int]:
         """Return the ports that it needs for itself."""

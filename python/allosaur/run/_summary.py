@@ -12,16 +12,21 @@ from allosaur.run._result import Result
 from allosaur.run._verdict import Verdict
 
 
-def text(result: Result, verdict: Verdict) -> str:
+def text(result: Result, verdict: Verdict, more_hints: Sequence[str] = ()) -> str:
     """Return the tables of a load, what went wrong, the warnings, what to look at, and the verdict."""
     parts = ["\n\n".join(_tables(result.tables(), verdict)), ""]
-    parts += _remarks(result)
+    parts += [*_remarks(result), *(f"hint: {hint}" for hint in more_hints)]
     parts.append(result.ended())
     parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
     return "\n".join(parts)
 
 
-def text_of_several(results: Mapping[str, Result], verdicts: Mapping[str, Verdict], verdict: Verdict) -> str:
+def text_of_several(
+    results: Mapping[str, Result],
+    verdicts: Mapping[str, Verdict],
+    verdict: Verdict,
+    more_hints: Sequence[str] = (),
+) -> str:
     """Return one table of several loads, what is to be said of each, and one verdict."""
     rows = [
         [name, *result.brief(), _format.seconds(result.elapsed_s), "OK" if verdicts[name].ok else "FAILED"]
@@ -31,8 +36,20 @@ def text_of_several(results: Mapping[str, Result], verdicts: Mapping[str, Verdic
     tables = [_format.table(header, rows, texts=header[:3])]
     parts = ["\n\n".join(_tables(tables, verdict)), ""]
     parts += [f"{name}: {line}" for name, result in results.items() for line in _remarks(result)]
+    parts += [f"hint: {hint}" for hint in more_hints]
     parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
     return "\n".join(parts)
+
+
+def of_all(results: Sequence[Result]) -> dict[str, Any]:
+    """Return what a document says of several loads together, by the names that it has for one."""
+    asked = results[0].duration_asked_s
+    return {
+        "duration_asked_s": None if asked == FOREVER else asked,
+        "duration_s": round(max(one.elapsed_s for one in results), 3),
+        "interrupted": any(one.exit_code is not None for one in results),
+        "cut_short": next((one.cut_short for one in results if one.cut_short), None),
+    }
 
 
 def document(result: Result, verdict: Verdict | None = None) -> dict[str, Any]:

@@ -10,12 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from allosaur.cli import _format
 from allosaur.cli._errors import bad_input
 from allosaur.cli._parser import nearest
 
+LOAD = "load"
+"""The label that says of which of several loads a threshold is."""
 EACH = "*"
 """The value of a label that means each of them by itself."""
 _SYNTAX = re.compile(
@@ -66,6 +68,10 @@ TIME = Unit(
     lambda value: _format.seconds(value * 1e-6),
 )
 COUNT = Unit("", "10", dict(_PREFIXES), lambda value: f"{value:,.10g}")
+ANY = ("*",)
+"""The labels of a metric of which only the server knows which it has."""
+REGISTRY = "allosaur_"
+"""How the names of the server's registry begin."""
 PPS, BPS, FPS = _rate("pps"), _rate("bps"), _rate("fps", "cps")
 
 
@@ -198,6 +204,24 @@ class Thresholds(tuple[Threshold, ...]):
 NONE = Thresholds()
 
 
+def registry_metric(name: str) -> Metric:
+    """Return the metric of a family of the server's registry: the sum of the series that have the labels."""
+
+    def read(document: Document, labels: Labels) -> list[Reading]:
+        chosen = [
+            (found, value)
+            for found, value in document["metrics"].get(name, ())
+            if all(asked in (EACH, found.get(label)) for label, asked in labels.items())
+        ]
+        if EACH in labels.values():
+            return [
+                Reading(value, ", ".join(f"{a} {b}" for a, b in found.items())) for found, value in chosen
+            ]
+        return [Reading(sum(value for _, value in chosen))] if chosen else []
+
+    return Metric(name, COUNT, f"{name} of the server", read, ANY)
+
+
 def table(checked: Sequence[Checked]) -> str:
     """Return the table of thresholds for people."""
     has_where = any(one.reading.where for one in checked)
@@ -214,10 +238,48 @@ def table(checked: Sequence[Checked]) -> str:
     return _format.table(header, rows)
 
 
+class Known(Protocol):
+    """What thresholds may be about: a kind of traffic, as a load of it."""
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """Its metrics."""
+        ...
+
+    def metric(self, name: str) -> Metric | None:
+        """Return a metric that is not among them."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Metrics:
+    metrics: Sequence[Metric]
+
+    def metric(self, name: str) -> Metric | None:
+        return None
+
+
 def read(words: Sequence[str], metrics: Iterable[Metric]) -> Thresholds:
     """Read the words of `--fail-if`; `@FILE` stands for the lines of a file. Raises :class:`CommandError`."""
-    known = {metric.name: metric for metric in metrics}
-    return Thresholds(_threshold(text, known, source) for text, source in _texts(words))
+    return read_of(words, {"": _Metrics(tuple(metrics))}, has_registry=False)[""]
+
+
+def read_of(
+    words: Sequence[str], loads: Mapping[str, Known], has_registry: bool = True
+) -> dict[str, Thresholds]:
+    """Read thresholds of the loads of a run, by name: of several, the label `load` says which is meant.
+
+    Those by a name of the server's registry are of none, and stand under an empty name.
+    """
+    found: dict[str, list[Threshold]] = {name: [] for name in loads}
+    for text, source in _texts(words):
+        written = _written(text, source)
+        if has_registry and written.metric.startswith(REGISTRY):
+            found.setdefault("", []).append(written.threshold(registry_metric(written.metric)))
+            continue
+        name = _meant(written, loads)
+        found[name].append(written.threshold(_known(written, loads[name])))
+    return {name: Thresholds(several) for name, several in found.items()}
 
 
 def _texts(words: Sequence[str]) -> Iterable[tuple[str, str]]:
@@ -238,26 +300,81 @@ def _texts(words: Sequence[str]) -> Iterable[tuple[str, str]]:
                 yield text, f"{path}:{number}"
 
 
-def _threshold(text: str, known: Mapping[str, Metric], source: str) -> Threshold:
+@dataclass(frozen=True)
+class _Written:
+    """A threshold as it is written, with where that is."""
+
+    text: str
+    source: str
+    metric: str
+    labels: str
+    operator: str
+    number: str
+    unit: str
+
+    def threshold(self, metric: Metric) -> Threshold:
+        """Return it as one of this metric. Raises :class:`CommandError`."""
+        labels = _labels(self.labels, self.source)
+        labels.pop(LOAD, None)
+        for name in labels:
+            if metric.labels is not ANY and name not in metric.labels:
+                has = f"it has {', '.join(metric.labels)}" if metric.labels else "it has none"
+                raise bad_input(f"{self.source}: {metric.name} has no label '{name}'; {has}")
+        limit = _limit(self.number, self.unit, metric, self.source)
+        return Threshold(self.text.strip(), metric, labels, self.operator, limit)
+
+
+def _written(text: str, source: str) -> _Written:
     found = _SYNTAX.fullmatch(text.strip())
     if found is None:
         raise bad_input(
             f"{source}: '{text}' is not a threshold; write METRIC>VALUE or METRIC<VALUE in quotes, such as "
             f"'loss>0.01%' or 'latency.p99>100us' (PROFILE stands before --fail-if)"
         )
-    metric = known.get(found["metric"])
+    where = f"{source} '{text}'"
+    parts = (found[name] or "" for name in ("metric", "labels", "operator", "number", "unit"))
+    return _Written(text, where, *parts)
+
+
+def _known(written: _Written, load: Known) -> Metric:
+    known = {metric.name: metric for metric in load.metrics}
+    metric = known.get(written.metric) or load.metric(written.metric)
     if metric is None:
-        meant = nearest(found["metric"], known, _NEAR)
+        meant = nearest(written.metric, known, _NEAR)
         raise bad_input(
-            f"{source} '{text}': there is no metric '{found['metric']}' of this profile's kind{meant} "
+            f"{written.source}: there is no metric '{written.metric}' of this profile's kind{meant} "
             f"There are {', '.join(known)}"
         )
-    labels = _labels(found["labels"] or "", metric, f"{source} '{text}'")
-    limit = _limit(found["number"], found["unit"], metric, f"{source} '{text}'")
-    return Threshold(text.strip(), metric, labels, found["operator"], limit)
+    return metric
 
 
-def _labels(text: str, metric: Metric, source: str) -> dict[str, str]:
+def _meant(written: _Written, loads: Mapping[str, Known]) -> str:
+    """Return the load that a threshold is of. Raises :class:`CommandError` when that is not clear."""
+    named = _labels(written.labels, written.source).get(LOAD)
+    if named is not None:
+        if named not in loads:
+            meant = nearest(named, loads, _NEAR)
+            raise bad_input(
+                f"{written.source}: no load is called '{named}'{meant} There are {', '.join(loads)}"
+            )
+        return named
+    if len(loads) == 1:
+        return next(iter(loads))
+    having = [
+        name
+        for name, load in loads.items()
+        if load.metric(written.metric) or any(metric.name == written.metric for metric in load.metrics)
+    ]
+    if len(having) == 1:
+        return having[0]
+    usable = having or list(loads)
+    raise bad_input(
+        f"{written.source}: say of which load, such as {written.metric}{{load={usable[0]}}}; there are "
+        f"{', '.join(usable)}"
+    )
+
+
+def _labels(text: str, source: str) -> dict[str, str]:
     labels: dict[str, str] = {}
     at = 0
     while at < len(text):
@@ -267,9 +384,6 @@ def _labels(text: str, metric: Metric, source: str) -> dict[str, str]:
                 f"{source}: '{text}' is no list of labels; write {{port=0}}, or {{stream=\"a, b\"}} for a "
                 f"name with a comma"
             )
-        if found["name"] not in metric.labels:
-            has = f"it has {', '.join(metric.labels)}" if metric.labels else "it has none"
-            raise bad_input(f"{source}: {metric.name} has no label '{found['name']}'; {has}")
         labels[found["name"]] = found["plain"] if found["quoted"] is None else found["quoted"]
         at = found.end()
     return labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from allosaur.cli import _arguments, _options
+from allosaur.cli import _arguments, _options, _shipped
 from allosaur.cli._command import Command
 
 
@@ -15,11 +15,20 @@ class Run(Command):
     summary = "send a profile's traffic and report what happened"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        _arguments.profile(parser)
-        _arguments.multiplier(parser, "5mpps, 1gbps, 1gbpsl1, 40%%")
-        _arguments.duration_and_tunables(parser, default_duration="10")
+        parser.add_argument(
+            "profiles",
+            metavar="PROFILE",
+            type=_shipped.located,
+            nargs="+",
+            help=f"{_arguments.PROFILE_HELP}; several run at once, each on ports of its own",
+        )
+        _arguments.multiplier(parser, "5mpps, 1gbps, 1gbpsl1, 40%%", per_load=True)
+        _arguments.duration_and_tunables(parser, default_duration="10", per_load=True)
         _arguments.ports(
-            parser, "that send streams (default: 0), or pairs for flows (default: all free ones)"
+            parser,
+            "that send streams (default: 0), or pairs for flows (default: all free ones; of several loads "
+            "a pair each)",
+            per_load=True,
         )
         parser.add_argument(
             "--port-counters",
@@ -29,6 +38,7 @@ class Run(Command):
             "of IPv6)",
         )
         _arguments.server_or_local(parser, "run", "start")
+        _arguments.emu_port(parser)
         parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
         parser.add_argument("--out", metavar="FILE", help="write the result to FILE, as --json prints it")
         parser.add_argument("--junit", metavar="FILE", help="write JUnit XML: the verdict and each threshold")
@@ -47,8 +57,9 @@ class Run(Command):
         _arguments.json_output(parser)
 
     def run(self, options: argparse.Namespace) -> int:
-        """Run a profile of streams or of flows."""
+        """Run profiles of streams, of flows or of emulated clients."""
         _arguments.check_local(options)
+        options.profile = " ".join(options.profiles)
         from allosaur.run import _files
         from allosaur.run._command import run
 

@@ -17,7 +17,7 @@ def read(asked: Asked) -> FlowLoad:
     if asked.ports is not None and options.local and not asked.is_one_of_several:
         raise bad_input("--ports: a server of its own has a run's ports only; leave --ports or --local out")
     plan = replace(plan_of(options), multiplier=factor(asked.multiplier))
-    tunables = _profile.merged(options.tunable)
+    tunables = _profile.merged(asked.tunables)
     with _profile.noted_warnings() as noted:
         profile = load_file(asked.path, tunables)
     plan = replace(plan, resetting=resetting(profile))

@@ -14,7 +14,9 @@ def read(asked: Asked) -> StreamLoad:
     if not asked.is_one_of_several:
         _arguments.refuse_options_of_flows(options)
     ports = list(asked.ports or [0])
-    tunables = _profile.merged(options.tunable)
+    if not asked.is_one_of_several:
+        options.ports = ports  # the command line that makes it again tells them
+    tunables = _profile.merged(asked.tunables)
     with _profile.noted_warnings() as noted:
         profiles = {port: _profile.load(asked.path, port % 2, port, tunables) for port in ports}
     plan = Plan(ports, asked.multiplier, options.duration, force=options.force)
