@@ -1,29 +1,19 @@
 //! What only rtnetlink tells: addresses, kinds of interfaces, XDP programs. See `rtnetlink(7)`.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsRawFd;
+use std::net::IpAddr;
 
-use libc::c_int;
-
-use crate::socket;
+use netlink_packet_core::{
+    NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkMessage, LinkXdp};
+use netlink_sys::Socket;
+use netlink_sys::protocols::NETLINK_ROUTE;
 
 /// Bytes of an answer that are read at once; the kernel sends at most half of it.
 const ANSWER_BYTES: usize = 1 << 16;
-/// Bytes of `struct nlmsghdr`.
-const HEADER_BYTES: usize = 16;
-/// Bytes of `struct ifinfomsg`.
-const LINK_BYTES: usize = 16;
-/// Bytes of `struct ifaddrmsg`.
-const ADDRESS_BYTES: usize = 8;
-/// `IFLA_XDP_PROG_ID` of `if_link.h`.
-const IFLA_XDP_PROG_ID: u16 = 4;
-/// `IFLA_LINK_NETNSID` of `if_link.h`.
-const IFLA_LINK_NETNSID: u16 = 37;
-/// `IFLA_INFO_KIND` of `if_link.h`.
-const IFLA_INFO_KIND: u16 = 1;
-/// The bits of an attribute's type that are its type (`NLA_TYPE_MASK`).
-const TYPE_MASK: u16 = 0x3fff;
 
 /// An address of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,11 +45,12 @@ pub struct Link {
 ///
 /// What the kernel says.
 pub fn addresses() -> io::Result<Vec<Address>> {
-    let answer = ask(libc::RTM_GETADDR, ADDRESS_BYTES)?;
-    Ok(answer
-        .iter()
-        .filter_map(|message| address(message))
-        .collect())
+    let answer = dump(RouteNetlinkMessage::GetAddress(AddressMessage::default()))?;
+    let found = answer.iter().filter_map(|message| match message {
+        RouteNetlinkMessage::NewAddress(message) => address(message),
+        _ => None,
+    });
+    Ok(found.collect())
 }
 
 /// All interfaces.
@@ -68,118 +59,95 @@ pub fn addresses() -> io::Result<Vec<Address>> {
 ///
 /// What the kernel says.
 pub fn links() -> io::Result<Vec<Link>> {
-    let answer = ask(libc::RTM_GETLINK, LINK_BYTES)?;
-    Ok(answer.iter().filter_map(|message| link(message)).collect())
+    let answer = dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+    let found = answer.iter().filter_map(|message| match message {
+        RouteNetlinkMessage::NewLink(message) => Some(link(message)),
+        _ => None,
+    });
+    Ok(found.collect())
 }
 
-/// `struct ifaddrmsg`, and attributes.
-fn address(message: &[u8]) -> Option<Address> {
-    let (head, rest) = message.split_at_checked(ADDRESS_BYTES)?;
-    let find = |wanted: u16| attributes(rest).find(|(kind, _)| *kind == wanted);
+fn address(message: &AddressMessage) -> Option<Address> {
     // On a link between two points the other address is that of the far end.
-    let (_, bytes) = find(libc::IFA_LOCAL).or_else(|| find(libc::IFA_ADDRESS))?;
-    let ip = match bytes.len() {
-        4 => Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?).into(),
-        16 => Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into(),
-        _ => return None,
-    };
-    let index = i32::from_ne_bytes(head[4..8].try_into().ok()?);
+    let local = message.attributes.iter().find_map(|one| match one {
+        AddressAttribute::Local(ip) => Some(*ip),
+        _ => None,
+    });
+    let ip = local.or_else(|| {
+        message.attributes.iter().find_map(|one| match one {
+            AddressAttribute::Address(ip) => Some(*ip),
+            _ => None,
+        })
+    })?;
     Some(Address {
-        index,
+        index: message.header.index as i32,
         ip,
-        prefix_bits: head[1],
+        prefix_bits: message.header.prefix_len,
     })
 }
 
-/// `struct ifinfomsg`, and attributes.
-fn link(message: &[u8]) -> Option<Link> {
-    let (head, rest) = message.split_at_checked(LINK_BYTES)?;
+fn link(message: &LinkMessage) -> Link {
     let mut link = Link {
-        index: i32::from_ne_bytes(head[4..8].try_into().ok()?),
+        index: message.header.index as i32,
         ..Link::default()
     };
-    let is_elsewhere = attributes(rest).any(|(kind, _)| kind == IFLA_LINK_NETNSID);
-    for (kind, bytes) in attributes(rest) {
-        let within = |wanted: u16| attributes(bytes).find(|(kind, _)| *kind == wanted);
-        if kind == libc::IFLA_LINKINFO {
-            let text = within(IFLA_INFO_KIND).map(|(_, text)| text);
-            let text = text.and_then(|text| std::str::from_utf8(text).ok());
-            link.kind = text.map(|text| text.trim_end_matches('\0').to_owned());
-        } else if kind == libc::IFLA_XDP {
-            let number = within(IFLA_XDP_PROG_ID).and_then(|(_, n)| n.try_into().ok());
-            link.xdp = number.map(u32::from_ne_bytes).filter(|&number| number != 0);
-        } else if kind == libc::IFLA_LINK && !is_elsewhere {
-            link.peer = bytes.try_into().ok().map(i32::from_ne_bytes);
+    let mut is_elsewhere = false;
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::LinkInfo(infos) => {
+                link.kind = infos.iter().find_map(|info| match info {
+                    LinkInfo::Kind(kind) => Some(kind.to_string()),
+                    _ => None,
+                });
+            }
+            LinkAttribute::Xdp(facts) => {
+                link.xdp = facts.iter().find_map(|fact| match fact {
+                    LinkXdp::ProgId(number) => Some(*number).filter(|number| *number != 0),
+                    _ => None,
+                });
+            }
+            LinkAttribute::Link(index) => link.peer = Some(*index as i32),
+            LinkAttribute::LinkNetNsId(_) => is_elsewhere = true,
+            _ => {}
         }
     }
-    Some(link)
+    link.peer = link.peer.filter(|_| !is_elsewhere);
+    link
 }
 
-/// Type and value of each `struct nlattr`.
-fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let length = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
-        let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);
-        let value = bytes.get(4..usize::from(length))?;
-        bytes = bytes
-            .get(usize::from(length).next_multiple_of(4)..)
-            .unwrap_or(&[]);
-        Some((kind & TYPE_MASK, value))
-    })
-}
-
-/// Asks for all that there are of something. Gives what stands behind the header of each answer.
-fn ask(question: u16, request_bytes: usize) -> io::Result<Vec<Vec<u8>>> {
-    let socket = socket::open(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
-    let mut request = vec![0; HEADER_BYTES + request_bytes];
-    let length = request.len() as u32;
-    request[..4].copy_from_slice(&length.to_ne_bytes());
-    request[4..6].copy_from_slice(&question.to_ne_bytes());
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    request[6..8].copy_from_slice(&flags.to_ne_bytes());
-    // SAFETY: the kernel reads as many bytes as there are.
-    let sent = unsafe {
-        libc::send(
-            socket.as_raw_fd(),
-            request.as_ptr().cast(),
-            request.len(),
-            0,
-        )
-    };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
+/// Asks for all that there are of something.
+fn dump(question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let mut request = NetlinkMessage::new(header, NetlinkPayload::from(question));
+    request.finalize();
+    let mut bytes = vec![0; request.buffer_len()];
+    request.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
     let mut messages = Vec::new();
-    let mut answer = vec![0; ANSWER_BYTES];
+    let mut answer = Vec::with_capacity(ANSWER_BYTES);
     loop {
-        // SAFETY: the kernel writes at most as many bytes as there are.
-        let got = unsafe {
-            libc::recv(
-                socket.as_raw_fd(),
-                answer.as_mut_ptr().cast(),
-                answer.len(),
-                0,
-            )
-        };
-        let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
-        if got == 0 || take(&answer[..got], &mut messages)? {
+        answer.clear();
+        let got = socket.recv(&mut answer, 0)?;
+        if got == 0 || take(&answer, &mut messages)? {
             return Ok(messages);
         }
     }
 }
 
-/// Takes apart what came at once. Returns whether it was the end.
-fn take(mut bytes: &[u8], messages: &mut Vec<Vec<u8>>) -> io::Result<bool> {
-    while let Some(header) = bytes.get(..HEADER_BYTES) {
-        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        let kind = c_int::from(u16::from_ne_bytes([header[4], header[5]]));
-        let Some(body) = bytes.get(HEADER_BYTES..length) else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
-        match kind {
-            libc::NLMSG_DONE => return Ok(true),
-            libc::NLMSG_ERROR => return Err(io::ErrorKind::Other.into()),
-            _ => messages.push(body.to_vec()),
+/// Takes apart what came at once; what the library cannot read, such as an attribute of a newer kernel, is
+/// left out. Returns whether it was the end.
+fn take(mut bytes: &[u8], messages: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
+    while !bytes.is_empty() {
+        let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
+        let length = NetlinkBuffer::new_checked(bytes).map_err(invalid)?.length() as usize;
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes);
+        match message.map(|message| message.payload) {
+            Ok(NetlinkPayload::Done(_)) => return Ok(true),
+            Ok(NetlinkPayload::Error(error)) => return Err(error.to_io()),
+            Ok(NetlinkPayload::InnerMessage(message)) => messages.push(message),
+            Ok(_) | Err(_) => {}
         }
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
@@ -188,16 +156,9 @@ fn take(mut bytes: &[u8], messages: &mut Vec<Vec<u8>>) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use netlink_packet_route::link::InfoKind;
 
-    /// An attribute with its length, padded.
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = ((value.len() + 4) as u16).to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
+    use super::*;
 
     #[test]
     fn this_machine_has_a_loopback() {
@@ -208,52 +169,89 @@ mod tests {
         assert!(links.iter().any(|link| link.index == found.index));
     }
 
+    /// Bytes of a message as the kernel sends it.
+    fn sent(message: RouteNetlinkMessage) -> Vec<u8> {
+        let payload = NetlinkPayload::from(message);
+        let mut message = NetlinkMessage::new(NetlinkHeader::default(), payload);
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        bytes
+    }
+
+    fn veth() -> LinkMessage {
+        let mut message = LinkMessage::default();
+        message.header.index = 7;
+        message.attributes = vec![
+            LinkAttribute::IfName("veth0".to_owned()),
+            LinkAttribute::Xdp(vec![LinkXdp::ProgId(42)]),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth)]),
+            LinkAttribute::Link(8),
+        ];
+        message
+    }
+
     #[test]
     fn a_link_tells_its_kind_and_its_program() {
-        let mut message = vec![0; LINK_BYTES];
-        message[4..8].copy_from_slice(&7i32.to_ne_bytes());
-        message.extend(attribute(libc::IFLA_IFNAME, b"veth0\0"));
-        let xdp = [
-            attribute(2, &[1]),
-            attribute(IFLA_XDP_PROG_ID, &42u32.to_ne_bytes()),
-        ]
-        .concat();
-        message.extend(attribute(libc::IFLA_XDP | 0x8000, &xdp));
-        message.extend(attribute(
-            libc::IFLA_LINKINFO,
-            &attribute(IFLA_INFO_KIND, b"veth\0"),
-        ));
-        message.extend(attribute(libc::IFLA_LINK, &8i32.to_ne_bytes()));
         let expected = Link {
             index: 7,
             kind: Some("veth".to_owned()),
             xdp: Some(42),
             peer: Some(8),
         };
-        assert_eq!(link(&message), Some(expected.clone()));
-        let mut elsewhere = message.clone();
-        elsewhere.extend(attribute(IFLA_LINK_NETNSID, &0i32.to_ne_bytes()));
+        let mut elsewhere = veth();
+        elsewhere.attributes.push(LinkAttribute::LinkNetNsId(0));
+        let [here, there] = [veth(), elsewhere].map(RouteNetlinkMessage::NewLink);
+        let bytes = [sent(here), sent(there)].concat();
+        let mut messages = Vec::new();
+        assert!(!take(&bytes, &mut messages).expect("two messages"));
+        let found = messages.iter().map(|message| match message {
+            RouteNetlinkMessage::NewLink(message) => link(message),
+            other => panic!("{other:?}"),
+        });
         let peer = None;
-        assert_eq!(link(&elsewhere), Some(Link { peer, ..expected }));
-        for cut in 0..message.len() {
-            // What is cut off is left out, and nothing breaks.
-            let _ = link(&message[..cut]);
-        }
+        let there = Link {
+            peer,
+            ..expected.clone()
+        };
+        assert_eq!(found.collect::<Vec<_>>(), [expected, there]);
     }
 
     #[test]
     fn the_own_address_of_a_point_to_point_link_is_taken() {
-        let mut message = vec![0; ADDRESS_BYTES];
-        message[1] = 30;
-        message[4..8].copy_from_slice(&3i32.to_ne_bytes());
-        message.extend(attribute(libc::IFA_ADDRESS, &[10, 0, 0, 2]));
-        message.extend(attribute(libc::IFA_LOCAL, &[10, 0, 0, 1]));
+        let mut message = AddressMessage::default();
+        (message.header.index, message.header.prefix_len) = (3, 30);
+        message.attributes = vec![AddressAttribute::Address([10, 0, 0, 2].into())];
+        assert_eq!(
+            address(&message).expect("it has one").ip,
+            IpAddr::from([10, 0, 0, 2])
+        );
+        message
+            .attributes
+            .push(AddressAttribute::Local([10, 0, 0, 1].into()));
         let expected = Address {
             index: 3,
             ip: IpAddr::from([10, 0, 0, 1]),
             prefix_bits: 30,
         };
         assert_eq!(address(&message), Some(expected));
-        assert_eq!(address(&message[..6]), None);
+        assert_eq!(address(&AddressMessage::default()), None);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_an_error_or_left_out() {
+        let bytes = sent(RouteNetlinkMessage::NewLink(veth()));
+        for cut in 1..bytes.len() {
+            let mut messages = Vec::new();
+            assert!(take(&bytes[..cut], &mut messages).is_err(), "{cut} bytes");
+            assert_eq!(messages, []);
+        }
+        // The length of its first attribute reaches beyond the message.
+        let mut wrong = bytes.clone();
+        wrong[32..34].copy_from_slice(&u16::MAX.to_ne_bytes());
+        let mut messages = Vec::new();
+        let both = [wrong, bytes].concat();
+        assert!(!take(&both, &mut messages).expect("the second is right"));
+        assert_eq!(messages.len(), 1);
     }
 }
