@@ -52,7 +52,7 @@ pub struct BuildInfo {
 /// Facts about one port.
 #[derive(Clone, Debug)]
 pub struct PortConfig {
-    /// The kind of port: `memory` or `af_packet`.
+    /// The name of its kind, one of the port crate's `KINDS`.
     pub driver: String,
     /// What it is, in words.
     pub description: String,
