@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from allosaur.cli.doctor._command import look
-from allosaur.cli.doctor._finding import IMPROVE, KINDS, MISSING, OK, Finding
+from allosaur.cli.doctor._finding import IMPROVE, MISSING, OK, Finding
+from allosaur.cli.doctor._kinds import names
 from allosaur.cli.doctor._machine import Machine, cpu_list, cpus_text
 from allosaur.cli.doctor._server import Server, file_capabilities, find
 
@@ -71,7 +72,10 @@ LINKS = {
     f"{CARD}/net/eth1/device": "../../../0000:03:00.0",
     "sys/class/net/eth1": f"../../devices/{CARD.removeprefix('sys/devices/')}/net/eth1",
 }
-SERVER = Server("/usr/bin/allosaur-server", "", "0.1.0", "0.1.0", has_dpdk=True)
+# The kinds of ports are the server's own, as if it were built with all of them.
+ROWS = tuple(replace(kind, is_built=True) for kind in find().kinds)
+KINDS = names(ROWS)
+SERVER = Server("/usr/bin/allosaur-server", "", "0.1.0", "0.1.0", ROWS)
 VIRTUAL = {"proc/cpuinfo": BARE_METAL.replace("fpu", "hypervisor"), "sys/kernel/iommu_groups/7/type": None}
 NO_PRIVILEGES = {"proc/self/status": STATUS.format(0, 0)}
 GRUB = "sudo install -Dm 644 /dev/stdin /etc/default/grub.d/allosaur-"
@@ -348,7 +352,10 @@ def test_the_real_server_says_what_it_is(binary: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv("ALLOSAUR_SERVER", binary)
     server = find()
     assert (server.path, server.problem) == (binary, "")
-    assert server.version and server.has_dpdk is not None
+    assert server.version
+    assert names(server.kinds) == ("memory", "dummy", "af_packet", "af_xdp", "dpdk")
+    titles = {kind.title for kind in server.kinds if kind.sockets}
+    assert titles == {"AF_PACKET", "AF_XDP"}
 
 
 def test_a_program_that_is_no_server_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

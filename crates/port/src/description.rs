@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::PortError;
 use crate::af_xdp::settings::XdpSettings;
-use crate::kind_names::kind_like;
+use crate::kinds::{self, PortBase, PortKind, kind_like, kinds_in_words};
 use crate::memory::LinkSettings;
 
 pub use dpdk::DpdkDevice;
@@ -36,14 +36,14 @@ pub enum PortDescription {
 }
 
 impl PortDescription {
-    /// The name of its kind.
-    pub fn kind(&self) -> &'static str {
+    /// Its kind.
+    pub fn kind(&self) -> &'static PortKind {
         match self {
-            PortDescription::Memory(_) => "memory",
-            PortDescription::AfPacket(_) => "af_packet",
-            PortDescription::AfXdp(..) => "af_xdp",
-            PortDescription::Dummy => "dummy",
-            PortDescription::Dpdk(_) | PortDescription::Ring(_) => "dpdk",
+            PortDescription::Memory(_) => &kinds::MEMORY,
+            PortDescription::AfPacket(_) => &kinds::AF_PACKET,
+            PortDescription::AfXdp(..) => &kinds::AF_XDP,
+            PortDescription::Dummy => &kinds::DUMMY,
+            PortDescription::Dpdk(_) | PortDescription::Ring(_) => &kinds::DPDK,
         }
     }
 
@@ -62,7 +62,7 @@ impl PortDescription {
 
     /// Whether no hardware and no interface is behind it.
     pub fn is_in_memory(&self) -> bool {
-        matches!(self, PortDescription::Memory(_) | PortDescription::Dummy)
+        self.kind().base == PortBase::Memory
     }
 
     /// The link of a memory port.
@@ -102,11 +102,6 @@ impl PortDescription {
         }
     }
 }
-
-/// What to write instead of a kind that there is not.
-const KINDS: &str = "The kinds are: memory, dummy, an interface such as eth0, af_packet:eth0 or \
-                     af_xdp:eth0, and DPDK ports such as vdev:net_null, pci:0000:03:00.0 or two of \
-                     ring:NAME";
 
 /// The longest name of an interface, in bytes.
 const INTERFACE_NAME_BYTES_MAX: usize = 15;
@@ -154,7 +149,7 @@ impl FromStr for PortDescription {
                     Some(near) => format!("unknown kind of port '{kind}' (did you mean {near}?)"),
                     None => format!("unknown kind of port '{kind}'"),
                 },
-                KINDS.to_owned(),
+                kinds_in_words(),
             )),
         }
     }

@@ -1,8 +1,8 @@
 //! Ports: where frames leave and arrive.
 //!
 //! Each kind of port has a folder ([`memory`], [`af_packet`], [`af_xdp`], [`dpdk`]) and implements
-//! [`Port`], [`TxQueue`] and [`RxQueue`]. [`description`] says how a user names ports, [`open`] opens
-//! them, [`kind`] has queues of any kind side by side, and [`control`] what ports are attached to.
+//! [`Port`], [`TxQueue`] and [`RxQueue`]; [`kinds`] has a row for each. [`description`] says how a user
+//! names ports, [`open`] opens them, [`kind`] has queues of any kind side by side, and [`control`] what ports are attached to.
 //! [`distribution`] tells which receive queue a frame arrives at, and [`spread`] shares one out over
 //! several threads by the rules of [`sharing`]; [`tap`] copies what is sent, [`buffers`] tells how full
 //! transmit queues are.
@@ -19,7 +19,7 @@ pub mod distribution;
 #[cfg_attr(not(feature = "dpdk"), path = "dpdk/absent.rs")]
 pub mod dpdk;
 pub mod kind;
-pub mod kind_names;
+pub mod kinds;
 pub mod memory;
 pub mod open;
 mod refusals;

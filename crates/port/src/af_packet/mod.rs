@@ -24,7 +24,7 @@ use allosaur_packet::link::vlan;
 use libc::c_int;
 
 use crate::distribution::RxDistribution;
-use crate::kind_names::kind_like;
+use crate::kinds::kind_like;
 use crate::memory::FRAME_BYTES_MAX;
 use crate::refusals::Refusals;
 use crate::sharing::Sharing;

@@ -31,7 +31,7 @@ use allosaur_netdev::interface::{Interface, InterfaceControl};
 use allosaur_packet::link::{ethernet, vlan};
 
 use crate::distribution::RxDistribution;
-use crate::kind_names::kind_like;
+use crate::kinds::kind_like;
 use crate::{Capabilities, PortError, QueueCounts};
 use attachment::Attachment;
 use open::{OpenQueue, Plan, open_queue};

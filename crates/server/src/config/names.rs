@@ -2,6 +2,7 @@
 
 use allosaur_port::description::PortDescription;
 use allosaur_port::dpdk;
+use allosaur_port::kinds::{self, KINDS, PortKind};
 
 /// What is there, for those whose port is not.
 const INSTEAD: &str = "Other ports are interfaces of the kernel (af_packet:eth0) and in memory (memory). \
@@ -45,26 +46,20 @@ pub fn check_exists(name: &str) -> Result<(), String> {
 ///
 /// As [`ours`].
 pub fn trex(name: &str) -> Result<PortDescription, String> {
-    let is_ours = |kind: &str| name == kind || name.starts_with(&format!("{kind}:"));
-    let kinds = [
-        "memory",
-        "dummy",
-        "af_packet",
-        "af_xdp",
-        "pci",
-        "vdev",
-        "ring",
-    ];
-    if kinds.iter().any(|kind| is_ours(kind)) {
+    let word = name.split(':').next().unwrap_or_default();
+    if kinds::kind_of(word).is_some() {
         return ours(name);
     }
     if let Some(device) = name.strip_prefix("--vdev=") {
         let mut words = device.split(',');
         let driver = words.next().unwrap_or_default();
-        let kinds = [("net_af_packet", "af_packet"), ("net_af_xdp", "af_xdp")];
-        let kind = kinds.iter().find(|(name, _)| driver.starts_with(name));
+        let is_driven = |kind: &&PortKind| {
+            let name = kind.virtual_device;
+            name.is_some_and(|name| driver.starts_with(name))
+        };
+        let kind = KINDS.into_iter().find(is_driven);
         return match (kind, words.find_map(|word| word.strip_prefix("iface="))) {
-            (Some((_, kind)), Some(interface)) => ours(&format!("{kind}:{interface}")),
+            (Some(kind), Some(interface)) => ours(&format!("{}:{interface}", kind.name)),
             _ => ours(&format!("vdev:{device}")),
         };
     }

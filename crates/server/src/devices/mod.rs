@@ -15,7 +15,7 @@ use allosaur_netdev::inventory::{InterfaceInfo, Machine, PciDevice, Use, drivers
 use allosaur_port::PortError;
 use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
-use allosaur_port::kind_names::kind_like;
+use allosaur_port::kinds::{self, kind_like};
 
 use crate::config::begin;
 
@@ -122,23 +122,24 @@ fn kernel_choices(interface: &InterfaceInfo) -> Vec<Choice> {
         true => Some("end the server that has it".to_owned()),
         false => (!interface.is_up).then(|| format!("ip link set {name} up")),
     };
-    let plain = Choice {
-        kind: "af_packet",
-        port: name.clone(),
-        note: "",
-        remedy: remedy.clone(),
-    };
     let driver = interface.driver.as_deref().unwrap_or_default();
-    let fast = Choice {
-        kind: "af_xdp",
-        port: format!("af_xdp:{name}"),
-        note: match drivers::has_zero_copy(driver) {
-            true => "zero copy, on a kernel that is new enough",
-            false => "copies",
-        },
-        remedy,
-    };
-    vec![plain, fast]
+    let choices = kinds::on_interfaces()
+        .enumerate()
+        .map(|(place, kind)| Choice {
+            kind: kind.name,
+            // The first kind is meant where none is named.
+            port: match place {
+                0 => name.clone(),
+                _ => format!("{}:{name}", kind.name),
+            },
+            note: match (kind.may_be_zero_copy, drivers::has_zero_copy(driver)) {
+                (false, _) => "",
+                (true, true) => "zero copy, on a kernel that is new enough",
+                (true, false) => "copies",
+            },
+            remedy: remedy.clone(),
+        });
+    choices.collect()
 }
 
 /// The port that takes the whole device.
@@ -157,7 +158,7 @@ fn device_choice(device: &PciDevice, machine: &Machine) -> Choice {
         None
     };
     Choice {
-        kind: "dpdk",
+        kind: kinds::DPDK.name,
         port: format!("pci:{address}"),
         note: match drivers::is_shared(driver) {
             true => "the kernel keeps it too",
@@ -278,12 +279,12 @@ pub fn concerns(machine: &Machine, port: &PortDescription) -> Vec<String> {
 
 /// Why there must be no such port, if so: one that takes all that arrives would cut the user off.
 pub fn refusal(machine: &Machine, port: &PortDescription) -> Option<PortError> {
-    let PortDescription::AfXdp(name, _) = port else {
-        return None;
-    };
+    let (name, kind) = (port.interface()?, port.kind());
     let carries = machine.interface(name)?.has_use(&Use::Session);
-    carries.then(|| {
-        let problem = "it carries your own session, and an AF_XDP port takes all that arrives";
+    (carries && kind.takes_all).then(|| {
+        let title = kind.title;
+        let problem =
+            format!("it carries your own session, and an {title} port takes all that arrives");
         let remedy = "Use another interface: `allosaur ports` lists them";
         PortError::Interface(InterfaceError::unusable(name, problem, remedy))
     })
@@ -294,7 +295,7 @@ pub fn warnings(machine: &Machine, port: &PortDescription) -> Vec<String> {
     let Some(interface) = port.interface().and_then(|name| machine.interface(name)) else {
         return Vec::new();
     };
-    let takes_all = matches!(port, PortDescription::AfXdp(..));
+    let takes_all = port.kind().takes_all;
     let own = own_network(interface, takes_all);
     let member = interface.master().map(|master| {
         let name = &interface.name;

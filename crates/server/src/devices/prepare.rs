@@ -8,6 +8,7 @@ use allosaur_netdev::inventory::{
 use allosaur_netdev::names::suggestion;
 use allosaur_port::description::{DpdkDevice, PortDescription};
 use allosaur_port::dpdk;
+use allosaur_port::kinds;
 
 use crate::config::names;
 
@@ -157,16 +158,28 @@ fn for_kernel(interface: &InterfaceInfo, wish: &Wish<'_>) -> Result<String, Stri
          ip link set dev {name} up\n\
          # Only for packets longer than {} bytes (the MTU is {mtu}):\n\
          # ip link set dev {name} mtu 9000\n\
-         \n# Let ordinary users start the server; root needs none of it:\n\
-         setcap cap_net_raw+ep \"$(command -v allosaur-server)\"\n",
+         \n# Let ordinary users start the server; root needs none of it:\n",
         mtu + 14
     );
+    let (mut others, mut instead) = (String::new(), String::new());
+    for (place, kind) in kinds::on_interfaces().enumerate() {
+        let given = kind.needs.capabilities_given.join(",").to_lowercase();
+        let command = format!("setcap {given}+ep \"$(command -v allosaur-server)\"");
+        if place == 0 {
+            let _ = writeln!(text, "{command}");
+            continue;
+        }
+        let port = format!("{}:{name}", kind.name);
+        let _ = writeln!(others, "# The same for the port {port}:\n# {command}");
+        let effect = match kind.takes_all {
+            true => ", which takes all that arrives",
+            false => "",
+        };
+        let _ = write!(instead, " (or {port}{effect})");
+    }
     let _ = write!(
         text,
-        "# The same for the port af_xdp:{name}:\n\
-         # setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep \"$(command -v allosaur-server)\"\n\
-         \n# Use it (or af_xdp:{name}, which takes all that arrives):\n\
-         allosaur server --ports {name}\n"
+        "{others}\n# Use it{instead}:\nallosaur server --ports {name}\n"
     );
     let _ = writeln!(text, "\n# Give it back:\necho 0 > {silence}");
     for address in addresses {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use allosaur_netdev::inventory::{Holder, MEMORY_MIB_MIN, Machine};
 use allosaur_port::dpdk;
+use allosaur_port::kinds::{KINDS, PortKind};
 use serde_json::{Value, json};
 
 use super::{Choice, Entry, entries};
@@ -208,7 +209,30 @@ fn foot(machine: &Machine) -> String {
     text
 }
 
-/// What the table says, as JSON.
+/// A kind of port and what it needs, for programs.
+fn kind(kind: &PortKind) -> Value {
+    let needs = &kind.needs;
+    json!({
+        "name": kind.name,
+        "title": kind.title,
+        "words": kind.words,
+        "on": kind.base.name(),
+        "takes_all": kind.takes_all,
+        "built": kind.is_built,
+        "needs": {
+            "linux": needs.linux,
+            "capabilities": needs.capabilities,
+            "capabilities_given": needs.capabilities_given,
+            "sockets": needs.sockets,
+            "protocol": needs.protocol,
+            "kernel_option": needs.kernel_option,
+            "locked_mib": needs.locked_mib,
+            "hugepages_mib": needs.hugepages_mib,
+        },
+    })
+}
+
+/// What the table says, and the kinds of port, as JSON.
 pub fn json(machine: &Machine, holders: &[(i32, Holder)]) -> Value {
     let pages = &machine.hugepages;
     let devices = entries(machine);
@@ -216,6 +240,7 @@ pub fn json(machine: &Machine, holders: &[(i32, Holder)]) -> Value {
         "command": "ports",
         "ok": true,
         "devices": devices.iter().map(|entry| device(entry, machine, holders)).collect::<Vec<_>>(),
+        "kinds": KINDS.map(kind),
         "dpdk": {
             "built": dpdk::IS_BUILT,
             "iommu": machine.has_iommu,

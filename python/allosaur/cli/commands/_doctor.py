@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from allosaur.cli import _arguments
 from allosaur.cli._command import Command
@@ -17,16 +18,15 @@ class Doctor(Command):
     is_result = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from allosaur.cli.doctor._finding import KINDS
-
-        parser.add_argument(
+        kinds = parser.add_argument(
             "--for",
             dest="kinds",
             action="append",
-            choices=KINDS,
-            help="the kind of ports that must work; may be given more than once (default: memory and "
-            "af_packet). dpdk means network cards",
+            metavar="KIND",
+            help="the kind of ports that must work, such as af_packet or dpdk (network cards); may be given "
+            "more than once (default: those in memory and on interfaces)",
         )
+        kinds.completer = _kinds  # type: ignore[attr-defined]
         parser.add_argument(
             "--root",
             type=Path,
@@ -41,3 +41,10 @@ class Doctor(Command):
         from allosaur.cli.doctor._command import run
 
         return run(options)
+
+
+def _kinds(**asked: Any) -> tuple[str, ...]:
+    """Return the kinds of ports, for a shell that completes a word."""
+    from allosaur.cli.doctor import _kinds, _server
+
+    return _kinds.names(_server.find().kinds)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allosaur.cli.doctor._finding import DPDK, INTERFACES, Finding
+from allosaur.cli.doctor import _kinds
+from allosaur.cli.doctor._finding import Finding
+from allosaur.cli.doctor._kinds import CARD, INTERFACE
 from allosaur.cli.doctor._machine import Machine
 
 _NETWORK_CLASS = "0x02"
@@ -35,7 +37,15 @@ def interfaces(machine: Machine) -> list[Finding]:
             "sudo ip link add tg0 type veth peer name tg1",
             "sudo ip link set tg0 up; sudo ip link set tg1 up",
         )
-        findings.append(Finding("interfaces", "none that carries Ethernet", why, commands, breaks=INTERFACES))
+        findings.append(
+            Finding(
+                "interfaces",
+                "none that carries Ethernet",
+                why,
+                commands,
+                breaks=_kinds.names(machine.kinds_on(INTERFACE)),
+            )
+        )
     return findings
 
 
@@ -119,6 +129,7 @@ def _cards_without_interface(machine: Machine) -> Iterator[Finding]:
 def iommu(machine: Machine) -> Finding:
     """Whether cards can be handed to DPDK safely, and what the kernel's own drivers pay for it."""
     groups = machine.names("sys/kernel/iommu_groups")
+    broken = _kinds.names(machine.kinds_on(CARD))
     vendor_is_intel = "GenuineIntel" in machine.text("proc/cpuinfo")
     if not groups and machine.is_virtual:
         if machine.text("sys/module/vfio/parameters/enable_unsafe_noiommu_mode") == "Y":
@@ -126,13 +137,13 @@ def iommu(machine: Machine) -> Finding:
         why = "the driver vfio-pci hands no card to DPDK without an IOMMU, unless it is told to"
         file = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
         commands = ("sudo modprobe vfio enable_unsafe_noiommu_mode=1", f"echo 1 | sudo tee {file}")
-        return Finding("IOMMU", "none in this virtual machine", why, commands, breaks=(DPDK,))
+        return Finding("IOMMU", "none in this virtual machine", why, commands, breaks=broken)
     if not groups:
         why = (
             "the driver vfio-pci hands no card to DPDK without; the firmware must allow it too (VT-d, AMD-Vi)"
         )
         parameters = "intel_iommu=on iommu=pt" if vendor_is_intel else "iommu=pt"
-        return Finding("IOMMU", "off", why, machine.at_boot("iommu", parameters), breaks=(DPDK,))
+        return Finding("IOMMU", "off", why, machine.at_boot("iommu", parameters), breaks=broken)
     translated = _translated(machine)
     if translated:
         why = "for each packet the kernel's drivers ask the IOMMU for an address; iommu=pt spares them that"

@@ -9,15 +9,13 @@ from collections.abc import Callable, Sequence
 
 from allosaur.cli import _format
 from allosaur.cli._errors import EXIT_OK, EXIT_SETUP, bad_input
+from allosaur.cli._parser import nearest
 from allosaur.cli.doctor import _cards, _cpus, _memory, _privileges, _server
-from allosaur.cli.doctor._finding import AF_PACKET, IMPROVE, KINDS, MEMORY, MISSING, OK, Finding
+from allosaur.cli.doctor._finding import IMPROVE, MISSING, OK, Finding
+from allosaur.cli.doctor._kinds import INTERFACE, MEMORY, PortKind, names
 from allosaur.cli.doctor._machine import Machine
 
 _PLACES: tuple[Callable[[Machine], Finding], ...] = (
-    _privileges.server,
-    _privileges.kernel,
-    _privileges.packet_sockets,
-    _privileges.xdp_sockets,
     _privileges.dpdk,
     _memory.locked_memory,
     _memory.open_files,
@@ -41,12 +39,12 @@ def run(options: argparse.Namespace) -> int:
         raise bad_input(
             f"--root {options.root}: there is no folder proc in it; name a folder with proc and sys"
         )
-    wanted = options.kinds or [MEMORY, AF_PACKET]
     machine = Machine(options.root, _server.find())
+    wanted = _wanted(machine, options.kinds)
     findings = look(machine)
     missing = [one for one in findings if one.level(wanted) == MISSING]
     if options.json:
-        print(json.dumps(_as_json(findings, wanted), indent=2))
+        print(json.dumps(_as_json(machine, findings, wanted), indent=2))
     else:
         print(_as_text(machine, findings, wanted))
     return EXIT_SETUP if missing else EXIT_OK
@@ -54,16 +52,33 @@ def run(options: argparse.Namespace) -> int:
 
 def look(machine: Machine) -> list[Finding]:
     """Return the findings of all places."""
-    return [*(place(machine) for place in _PLACES), *_cards.interfaces(machine)]
+    return [
+        _privileges.server(machine),
+        _privileges.kernel(machine),
+        *_privileges.sockets(machine),
+        *(place(machine) for place in _PLACES),
+        *_cards.interfaces(machine),
+    ]
 
 
-def _working(findings: Sequence[Finding]) -> dict[str, bool]:
+def _wanted(machine: Machine, asked: list[str] | None) -> list[str]:
+    """Return the kinds of ports that must work: unless asked otherwise, in memory and on interfaces."""
+    kinds = names(machine.server.kinds)
+    if unknown := [kind for kind in asked or () if kinds and kind not in kinds]:
+        near = nearest(unknown[0], kinds) or f": there are {', '.join(kinds)}"
+        raise bad_input(f"there is no value of --for '{unknown[0]}'{near}")
+    return asked or [*names([*machine.kinds_on(MEMORY)[:1], *machine.kinds_on(INTERFACE)[:1]])]
+
+
+def _working(kinds: Sequence[PortKind], findings: Sequence[Finding]) -> dict[str, bool]:
     """Return which kinds of ports would work."""
-    broken = {kind for one in findings if one.why for kind in one.breaks}
-    return {kind: kind not in broken for kind in KINDS}
+    wrong = [one for one in findings if one.why]
+    broken = {kind for one in wrong for kind in one.breaks}
+    return {kind: kind not in broken and not any(one.breaks_all for one in wrong) for kind in names(kinds)}
 
 
-def _as_json(findings: Sequence[Finding], wanted: Sequence[str]) -> dict[str, object]:
+def _as_json(machine: Machine, findings: Sequence[Finding], wanted: Sequence[str]) -> dict[str, object]:
+    kinds = machine.server.kinds
     levels = [one.level(wanted) for one in findings]
     checks = [
         {
@@ -72,7 +87,7 @@ def _as_json(findings: Sequence[Finding], wanted: Sequence[str]) -> dict[str, ob
             "found": one.found,
             "why": one.why or None,
             "commands": list(one.commands),
-            "breaks": list(one.breaks) if one.why else [],
+            "breaks": list(names(kinds) if one.breaks_all else one.breaks) if one.why else [],
         }
         for one, level in zip(findings, levels, strict=True)
     ]
@@ -80,7 +95,7 @@ def _as_json(findings: Sequence[Finding], wanted: Sequence[str]) -> dict[str, ob
         "command": "doctor",
         "ok": MISSING not in levels,
         "for": list(wanted),
-        "ports": _working(findings),
+        "ports": _working(kinds, findings),
         "checks": checks,
     }
 
@@ -90,8 +105,8 @@ def _as_text(machine: Machine, findings: Sequence[Finding], wanted: Sequence[str
     lines = [line for one, level in zip(findings, levels, strict=True) for line in _lines(one, level)]
     if machine.is_container:
         lines += ["", "This is a container: what concerns the kernel and CPUs is changed on its host."]
-    works = _working(findings)
-    lines += ["", "Ports that work: " + ", ".join(kind for kind in KINDS if works[kind]) + "."]
+    works = [kind for kind, does in _working(machine.server.kinds, findings).items() if does]
+    lines += ["", f"Ports that work: {', '.join(works) or 'none'}."]
     missing, better = levels.count(MISSING), levels.count(IMPROVE)
     if missing:
         summary = f"{_counted(missing, 'thing')} that ports of {' and '.join(wanted)} need"

@@ -9,14 +9,6 @@ OK = "ok"
 IMPROVE = "improve"
 MISSING = "missing"
 
-MEMORY = "memory"
-AF_PACKET = "af_packet"
-AF_XDP = "af_xdp"
-DPDK = "dpdk"
-KINDS = (MEMORY, AF_PACKET, AF_XDP, DPDK)
-"""Kinds of ports; `dpdk` means network cards."""
-INTERFACES = (AF_PACKET, AF_XDP)
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -29,9 +21,12 @@ class Finding:
     """What to type, exactly; a line that begins with `#` is for the reader."""
     breaks: tuple[str, ...] = ()
     """The kinds of ports that do not work as it is."""
+    breaks_all: bool = False
+    """Whether no ports work as it is, of whatever kind."""
 
     def level(self, wanted: Collection[str]) -> str:
         """Return how it stands, for who wants these kinds of ports."""
         if not self.why:
             return OK
-        return MISSING if any(kind in wanted for kind in self.breaks) else IMPROVE
+        is_missing = self.breaks_all or any(kind in wanted for kind in self.breaks)
+        return MISSING if is_missing else IMPROVE

@@ -6,6 +6,7 @@ import re
 from functools import cached_property
 from pathlib import Path
 
+from allosaur.cli.doctor._kinds import PortKind
 from allosaur.cli.doctor._server import Server
 
 _TREE_DEPTH_MAX = 32
@@ -18,6 +19,10 @@ class Machine:
     def __init__(self, root: Path, server: Server) -> None:
         self.root = root
         self.server = server
+
+    def kinds_on(self, base: str) -> list[PortKind]:
+        """Return the kinds of ports on memory, interfaces or cards."""
+        return [kind for kind in self.server.kinds if kind.on == base]
 
     def text(self, path: str) -> str:
         """Return what a file has, without the space around it; nothing of one that cannot be read."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-from allosaur.cli.doctor._finding import DPDK, Finding
+from allosaur.cli.doctor._finding import Finding
+from allosaur.cli.doctor._kinds import names, titles
 from allosaur.cli.doctor._machine import Machine
 from allosaur.cli.doctor._privileges import holds
 
-_HUGEPAGES_MIB_MIN = 256
-"""What DPDK needs at least for network cards: `MEMORY_MIB_MIN` of crates/netdev/src/inventory."""
-_LOCKED_MIB_MIN = 64
-"""Enough for some AF_XDP ports: each takes 8 MiB for what arrives, and 3 MiB for each thread that sends."""
 _FILES_MIN = 1024
 _MIB = 1 << 20
 
@@ -25,29 +22,33 @@ def hugepages(machine: Machine) -> Finding:
     found = f"{free_mib} MiB are free"
     if len(by_node) > 1:
         found += f" ({', '.join(f'node {node}: {mib} MiB' for node, mib in by_node.items())})"
-    if free_mib < _HUGEPAGES_MIB_MIN:
-        why = f"network cards by DPDK need {_HUGEPAGES_MIB_MIN} MiB; other ports need none"
-        return Finding("hugepages", found, why, _more_hugepages(machine), breaks=(DPDK,))
+    kinds = [kind for kind in machine.server.kinds if kind.hugepages_mib]
+    needed_mib = max((kind.hugepages_mib for kind in kinds), default=0)
+    if free_mib < needed_mib:
+        why = f"network cards by {titles(kinds)} need {needed_mib} MiB; other ports need none"
+        return Finding("hugepages", found, why, _more_hugepages(machine, needed_mib), breaks=names(kinds))
     empty = [str(node) for node, mib in by_node.items() if not mib]
     if len(by_node) > 1 and empty:
         why = f"network cards of node {', '.join(empty)} would use memory of another node, which is slow"
-        commands = tuple(_of_node(machine, node) for node in empty)
+        commands = tuple(_of_node(machine, node, needed_mib) for node in empty)
         return Finding("hugepages", found, why, commands)
     return Finding("hugepages", found)
 
 
 def locked_memory(machine: Machine) -> Finding:
-    """How much memory a process may keep in place: what AF_XDP shares with the kernel."""
+    """How much memory a process may keep in place: what some ports share with the kernel."""
     soft, hard = _limit(machine, "Max locked memory")
     if soft is None or holds(machine, "CAP_IPC_LOCK"):
         why = "no limit" if soft is None else "no limit for the server, which has CAP_IPC_LOCK"
         return Finding("locked memory", why)
     found = f"{soft // _MIB} MiB"
-    if soft >= _LOCKED_MIB_MIN * _MIB:
+    kinds = [kind for kind in machine.server.kinds if kind.locked_mib * _MIB > soft]
+    if not kinds:
         return Finding("locked memory", found)
-    why = f"without the capability CAP_IPC_LOCK, ports on AF_XDP need {_LOCKED_MIB_MIN} MiB or more"
+    needed_mib = max(kind.locked_mib for kind in kinds)
+    why = f"without the capability CAP_IPC_LOCK, ports on {titles(kinds)} need {needed_mib} MiB or more"
     commands: tuple[str, ...] = ("ulimit -l unlimited",)
-    if hard is not None and hard < _LOCKED_MIB_MIN * _MIB:
+    if hard is not None and hard < needed_mib * _MIB:
         line = "* - memlock unlimited"
         commands = (f"echo '{line}' | sudo tee /etc/security/limits.d/allosaur.conf", "# Then log in again.")
     return Finding("locked memory", found, why, commands)
@@ -71,21 +72,21 @@ def _free_mib(machine: Machine, folder: str) -> int:
     return free
 
 
-def _more_hugepages(machine: Machine) -> tuple[str, ...]:
+def _more_hugepages(machine: Machine, needed_mib: int) -> tuple[str, ...]:
     size_kib = _size_kib(machine)
     if not size_kib:
         return ("# This kernel has no hugepages (CONFIG_HUGETLBFS).",)
     all_pages = machine.number("proc/sys/vm/nr_hugepages") or 0
     free = machine.number(f"sys/kernel/mm/hugepages/hugepages-{size_kib}kB/free_hugepages") or 0
-    pages = max(all_pages - free, 0) + _pages(size_kib)
+    pages = max(all_pages - free, 0) + _pages(needed_mib, size_kib)
     file = "/etc/sysctl.d/60-allosaur-hugepages.conf"
     return (f"echo vm.nr_hugepages={pages} | sudo tee {file}", "sudo sysctl --system")
 
 
-def _of_node(machine: Machine, node: str) -> str:
+def _of_node(machine: Machine, node: str, needed_mib: int) -> str:
     size_kib = _size_kib(machine)
     folder = f"/sys/devices/system/node/node{node}/hugepages/hugepages-{size_kib}kB"
-    return f"echo {_pages(size_kib)} | sudo tee {folder}/nr_hugepages"
+    return f"echo {_pages(needed_mib, size_kib)} | sudo tee {folder}/nr_hugepages"
 
 
 def _size_kib(machine: Machine) -> int:
@@ -94,9 +95,9 @@ def _size_kib(machine: Machine) -> int:
     return int(size[1]) if size else 0
 
 
-def _pages(size_kib: int) -> int:
-    """Return how many pages are enough for network cards."""
-    return -(-_HUGEPAGES_MIB_MIN * 1024 // max(size_kib, 1))
+def _pages(needed_mib: int, size_kib: int) -> int:
+    """Return how many pages are enough."""
+    return -(-needed_mib * 1024 // max(size_kib, 1))
 
 
 def _limit(machine: Machine, name: str) -> tuple[int | None, int | None]:

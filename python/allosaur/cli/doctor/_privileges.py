@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from allosaur.cli.doctor._finding import AF_XDP, DPDK, INTERFACES, KINDS, Finding
+from collections.abc import Iterator
+
+from allosaur.cli.doctor._finding import Finding
+from allosaur.cli.doctor._kinds import CARD, PortKind, names, titles
 from allosaur.cli.doctor._machine import Machine
 
 _CAPABILITIES = {
@@ -12,33 +15,27 @@ _CAPABILITIES = {
     "CAP_SYS_ADMIN": 21,
     "CAP_BPF": 39,
 }
-_OF_PACKET_SOCKETS = ("CAP_NET_RAW",)
-_OF_XDP_SOCKETS = ("CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_BPF")
-_GIVEN_FOR_XDP = (*_OF_XDP_SOCKETS, "CAP_IPC_LOCK")
-_PACKET_SOCKETS_KERNEL = (4, 20)
-_XDP_SOCKETS_KERNEL = (5, 9)
 
 
 def kernel(machine: Machine) -> Finding:
     """Whether the kernel is new enough."""
     found = f"Linux {machine.release or 'unknown'}"
+    newer = [kind for kind in machine.server.kinds if kind.linux > machine.kernel]
+    if not newer:
+        return Finding("kernel", found)
+    needs = [f"ports on {kind.title} need Linux {kind.linux[0]}.{kind.linux[1]} or newer" for kind in newer]
     commands = ("# Install a newer kernel of your distribution, such as that of Debian's backports.",)
-    if machine.kernel < _PACKET_SOCKETS_KERNEL:
-        why = "ports on interfaces need Linux 4.20 or newer, those on AF_XDP 5.9"
-        return Finding("kernel", found, why, commands, breaks=INTERFACES)
-    if machine.kernel < _XDP_SOCKETS_KERNEL:
-        return Finding("kernel", found, "ports on AF_XDP need Linux 5.9 or newer", commands, breaks=(AF_XDP,))
-    return Finding("kernel", found)
+    return Finding("kernel", found, ", ".join(needs), commands, breaks=names(newer))
 
 
 def server(machine: Machine) -> Finding:
     """Whether the server's program is there, runs, and is of the version of this package."""
     it = machine.server
     if it.path is None:
-        return Finding("server", "not found", it.problem, ("pip install allosaur",), breaks=KINDS)
+        return Finding("server", "not found", it.problem, ("pip install allosaur",), breaks_all=True)
     if it.problem:
         return Finding(
-            "server", it.path, f"it does not run: {it.problem}", (f"{it.path} --version",), breaks=KINDS
+            "server", it.path, f"it does not run: {it.problem}", (f"{it.path} --version",), breaks_all=True
         )
     found = f"{it.path}, version {it.version or 'unknown'}"
     if it.package_version is not None and it.version != it.package_version:
@@ -47,45 +44,51 @@ def server(machine: Machine) -> Finding:
     return Finding("server", found)
 
 
-def packet_sockets(machine: Machine) -> Finding:
-    """Whether the server's program may open packet sockets."""
-    lacking = _lacking(machine, _OF_PACKET_SOCKETS)
-    if not lacking:
-        return Finding("AF_PACKET", "the server may open packet sockets")
-    why = f"ports on interfaces need the capability {lacking[0]}"
-    return Finding(
-        "AF_PACKET", _not_held(lacking), why, _to_give(machine, _OF_PACKET_SOCKETS), breaks=INTERFACES
-    )
+def sockets(machine: Machine) -> Iterator[Finding]:
+    """Whether the kernel has the sockets of each kind of ports, and the server's program may open them."""
+    for kind in machine.server.kinds:
+        if kind.sockets:
+            yield _sockets(machine, kind)
 
 
-def xdp_sockets(machine: Machine) -> Finding:
-    """Whether the kernel has XDP sockets, and the server's program may open them."""
+def _sockets(machine: Machine, kind: PortKind) -> Finding:
     lines = machine.text("proc/net/protocols").splitlines()
     protocols = {line.split()[0] for line in lines if line.strip()}
-    if protocols and "XDP" not in protocols:
-        why = "ports on AF_XDP need a kernel that was built with CONFIG_XDP_SOCKETS"
-        remedy = "# Use ports on AF_PACKET, or a kernel of your distribution."
-        return Finding("AF_XDP", "this kernel has no XDP sockets", why, (remedy,), breaks=(AF_XDP,))
-    lacking = _lacking(machine, _OF_XDP_SOCKETS)
+    if kind.protocol and protocols and kind.protocol not in protocols:
+        why = f"ports on {kind.title} need a kernel that was built with {kind.kernel_option}"
+        others = [other for other in machine.kinds_on(kind.on) if not other.protocol]
+        remedy = f"# Use ports on {titles(others)}, or a kernel of your distribution."
+        found = f"this kernel has no {kind.sockets}"
+        return Finding(kind.title, found, why, (remedy,), breaks=(kind.name,))
+    lacking = [name for name in kind.capabilities if not holds(machine, name)]
     if not lacking:
-        return Finding("AF_XDP", "the server may open XDP sockets")
-    why = f"ports on AF_XDP need the capabilities {', '.join(_OF_XDP_SOCKETS)}"
-    return Finding("AF_XDP", _not_held(lacking), why, _to_give(machine, _GIVEN_FOR_XDP), breaks=(AF_XDP,))
+        return Finding(kind.title, f"the server may open {kind.sockets}")
+    noun = "capability" if len(kind.capabilities) == 1 else "capabilities"
+    why = f"ports on {kind.title} need the {noun} {', '.join(kind.capabilities)}"
+    # Kinds that need the same and more do not work, either.
+    broken = [other for other in machine.server.kinds if {*kind.capabilities} <= {*other.capabilities}]
+    return Finding(
+        kind.title,
+        f"the server lacks {', '.join(lacking)}",
+        why,
+        _to_give(machine, kind.capabilities_given),
+        breaks=names(broken),
+    )
 
 
 def dpdk(machine: Machine) -> Finding:
     """Whether the server was built with DPDK, and the kernel can hand cards to it."""
-    if machine.server.has_dpdk is None:
+    kinds = machine.kinds_on(CARD)
+    if not kinds:
         return Finding("DPDK", "not known, as the server's program does not say")
-    if not machine.server.has_dpdk:
+    if not all(kind.is_built for kind in kinds):
         why = "network cards by DPDK need a server that was built where libdpdk 22.11 or newer is installed"
         commands = ("sudo apt-get install libdpdk-dev", "make install  # in a checkout of Allosaur")
-        return Finding("DPDK", "the server was built without", why, commands, breaks=(DPDK,))
+        return Finding("DPDK", "the server was built without", why, commands, breaks=names(kinds))
     if not machine.has("sys/bus/pci/drivers/vfio-pci"):
         why = "the kernel hands most network cards to DPDK by this driver (those of mlx4 and mlx5 need none)"
-        return Finding(
-            "DPDK", "the driver vfio-pci is not loaded", why, ("sudo modprobe vfio-pci",), breaks=(DPDK,)
-        )
+        load = "sudo modprobe vfio-pci"
+        return Finding("DPDK", "the driver vfio-pci is not loaded", why, (load,), breaks=names(kinds))
     return Finding("DPDK", "the server was built with it, and the driver vfio-pci is loaded")
 
 
@@ -105,14 +108,6 @@ def _bits(text: str) -> int:
         return int(text, 16)
     except ValueError:
         return 0
-
-
-def _lacking(machine: Machine, names: tuple[str, ...]) -> list[str]:
-    return [name for name in names if not holds(machine, name)]
-
-
-def _not_held(names: list[str]) -> str:
-    return f"the server lacks {', '.join(names)}"
 
 
 def _to_give(machine: Machine, names: tuple[str, ...]) -> tuple[str, ...]:

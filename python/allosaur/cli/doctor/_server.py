@@ -7,7 +7,8 @@ import os
 import struct
 import subprocess
 from dataclasses import dataclass
-from typing import Any
+
+from allosaur.cli.doctor._kinds import PortKind, rows
 
 _TIMEOUT_S = 20
 _REVISION_MASK = 0xFF00_0000
@@ -22,7 +23,8 @@ class Server:
     problem: str = ""
     version: str | None = None
     package_version: str | None = None
-    has_dpdk: bool | None = None
+    kinds: tuple[PortKind, ...] = ()
+    """The kinds of ports that it knows."""
     capabilities: int = 0
     """Those that its file gives to whoever starts it."""
 
@@ -44,13 +46,10 @@ def find() -> Server:
         package = None
     try:
         said = _asked(path, "--version").split()
-        devices: dict[str, Any] = json.loads(_asked(path, "ports", "--json"))
+        kinds = rows(json.loads(_asked(path, "ports", "--json")).get("kinds", ()))
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return Server(path, problem=_words(error), package_version=package)
-    has_dpdk = bool(devices.get("dpdk", {}).get("built"))
-    return Server(
-        path, "", said[-1] if said else None, package, has_dpdk, file_capabilities(_attribute(path))
-    )
+    return Server(path, "", said[-1] if said else None, package, kinds, file_capabilities(_attribute(path)))
 
 
 def file_capabilities(attribute: bytes) -> int:

@@ -11,6 +11,7 @@ use allosaur_engine::template::{PoolShare, Side};
 use allosaur_engine::vm::Checksums;
 use allosaur_packet::MacAddress;
 use allosaur_port::description::PortDescription;
+use allosaur_port::kinds::PortBase;
 use allosaur_port::open::AnyPort;
 
 use crate::config::PortSettings;
@@ -37,20 +38,17 @@ pub(super) fn control_config(
     let mac = |number: usize| ports[number].mac.unwrap_or(memory_mac(number));
     let described = ports.iter().zip(descriptions).enumerate();
     let config = described.map(|(number, (port, description))| PortConfig {
-        driver: description.kind().to_owned(),
+        driver: description.kind().name.to_owned(),
         description: in_words(description, port, sharing.get(number)),
         interface: description.interface().map(str::to_owned),
         numa_node: affinity::node_of_port(description),
         line_rate_bps: port.capabilities.line_rate_bps,
         frame_bytes_max: port.capabilities.frame_bytes_max,
-        link: match description {
-            PortDescription::Memory(_) | PortDescription::Dummy => LinkOwner::Server {
+        link: match description.kind().base {
+            PortBase::Memory => LinkOwner::Server {
                 peer: port.peer.map(|peer| peer as u8),
             },
-            PortDescription::AfPacket(_)
-            | PortDescription::AfXdp(..)
-            | PortDescription::Dpdk(_)
-            | PortDescription::Ring(_) => LinkOwner::System,
+            PortBase::Interface | PortBase::Card => LinkOwner::System,
         },
         hw_mac: mac(number),
         destination_mac: mac(peer(ports, number)),
