@@ -24,6 +24,7 @@ from allosaur.cli.top._snapshot import (
 )
 from allosaur.cli.top._state import Action, Change, Page, State, View
 from allosaur.cli.top._table import Cell, Column, Look, cut, fitting, spread, table, text_of
+from allosaur.metrics import Metrics
 
 SIZES = ((80, 24), (120, 40), (200, 50))
 TIMES = {
@@ -54,6 +55,28 @@ def port(number: int, **more: object) -> Port:
         "counters": counters,
     }
     return Port(**{**values, **more})  # type: ignore[arg-type]
+
+
+def emulated(at_s: float = 100.0, clients: int = 60, requests: int = 120, dropped: int = 0) -> Metrics:
+    """What a registry says of emulated clients: `requests` and `dropped` are counters of plugins."""
+    rows = {
+        "clients": ("gauge", clients, False),
+        "clients_ready": ("gauge", clients - 2, False),
+        "arp_requests": ("counter", requests, False),
+        "arp_replies": ("counter", 0, False),
+        "dhcp_dropped": ("counter", dropped, True),
+    }
+    named = {f"allosaur_emulation_{name}": row for name, row in rows.items()}
+    return Metrics.from_reply(
+        {
+            "time_ns": int(at_s * 1e9),
+            "families": {
+                name: {"kind": kind, "unit": None, "labels": [], "help": f"what {name} is", "is_error": wrong}
+                for name, (kind, _, wrong) in named.items()
+            },
+            "metrics": {name: [[[], value]] for name, (_, value, _) in named.items()},
+        }
+    )
 
 
 def snapshot(at_s: float = 100.0, **more: object) -> Snapshot:
@@ -93,6 +116,7 @@ def snapshot(at_s: float = 100.0, **more: object) -> Snapshot:
         "pools": (Pool("cpu-socket-0", "64b", 1000, 250),),
         "runs": (Run(0, "_", 2.0, 4.0, None), Run(None, "web", 100.0, 9.0, 60.0)),
         "notes": (Note(1_700_000_000.0, "port 1 was taken", True),),
+        "metrics": emulated(at_s),
     }
     return Snapshot(**{**values, **more})  # type: ignore[arg-type]
 
@@ -350,9 +374,8 @@ def test_a_readonly_dashboard_changes_nothing() -> None:
 
 
 def test_rows_scroll_and_stop_at_their_ends() -> None:
-    made = state(
-        snapshot(ports=tuple(port(number) for number in range(60)), groups=(), latency=(), flows=None)
-    )
+    ports = tuple(port(number) for number in range(60))
+    made = state(snapshot(ports=ports, groups=(), latency=(), flows=None, metrics=None))
     assert "1 to 15 of 60" in screen(made)
     _keys.pressed(made, "down")
     assert "2 to 16 of 60" in screen(made)
@@ -395,6 +418,55 @@ def test_a_view_of_flows_says_how_they_ended_and_how_fast() -> None:
     assert row.split() == ["completed", "flows", "150", "25.0", "5", "0"]
     assert "How flows ended" in lines
     assert "How flows ended" not in screen(state(snapshot(flows=Flows("all", {}, {}, {})), view=View.FLOWS))
+
+
+def test_emulated_clients_have_a_view_with_errors_first() -> None:
+    made = state(
+        snapshot(10.0, metrics=emulated(10.0)),
+        snapshot(12.0, metrics=emulated(12.0, requests=150, dropped=3)),
+    )
+    _keys.pressed(made, "E")
+    lines = screen(made, 120).splitlines()
+    place = next(number for number, line in enumerate(lines) if "meaning" in line)
+    assert lines[place - 1] == "60 clients, 58 clients ready"
+    wrong, requests = lines[place + 1 : place + 3]
+    assert wrong.split()[:4] == ["!", "dhcp_dropped", "3", "1.50"]
+    assert requests.split()[:3] == ["arp_requests", "150", "15.0"]
+    assert "what allosaur_emulation_arp_requests is" in requests
+    assert "arp_replies" not in screen(made), "it is zero"
+    assert "emulated  60 clients, 58 clients ready   1 error counter (E)" in lines
+
+
+@pytest.mark.parametrize("metrics", [None, emulated()])
+def test_the_names_of_all_views_fit_on_the_smallest_screen(metrics: Metrics | None) -> None:
+    names = screen(state(snapshot(metrics=metrics))).splitlines()[4 if metrics is None else 5]
+    assert names.split()[0] == "d" and names.split()[-2:] == ["?", "keys"]
+    assert ("E emu" in names) == (metrics is not None)
+
+
+@pytest.mark.parametrize("metrics", [None, emulated(clients=0)])
+def test_who_has_no_emulated_clients_sees_nothing_of_them(metrics: Metrics | None) -> None:
+    made = state(snapshot(metrics=metrics))
+    assert "emulated" not in screen(made, 200, 50)
+    _keys.pressed(made, "E")
+    assert made.view is View.DASHBOARD
+    assert "Emulated clients" not in _screen.plain(made, 200)
+    made.view = View.EMULATION  # they went while they were shown
+    assert "No clients are emulated" in screen(made)
+
+
+def test_counters_of_the_registry_have_no_rate_after_a_restart() -> None:
+    history = History()
+    name = "allosaur_emulation_arp_requests"
+    for at_s, requests, rate in (
+        (10.0, 100, None),
+        (12.0, 140, 20.0),
+        (13.0, 5, None),
+        (1.0, 9, None),
+        (2.0, 10, 1.0),
+    ):
+        history.add(snapshot(at_s, metrics=emulated(at_s, requests=requests)))
+        assert history.rate(name, ()) == rate
 
 
 def test_latency_has_percentiles_and_a_histogram() -> None:

@@ -64,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.search": set(),
     "allosaur.cli": {
         *("allosaur", "allosaur._errors", "allosaur._files", "allosaur.server", "allosaur.packets"),
-        "allosaur.streams",
+        *("allosaur.streams", "allosaur.metrics"),
     },
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
     "allosaur.run": {
@@ -93,7 +93,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.cli", "allosaur.run"),
     },
     "allosaur.cli.compare": {"allosaur.cli", "allosaur.run"},
-    "allosaur.cli.top": {"allosaur", "allosaur.report", "allosaur.cli"},
+    "allosaur.cli.top": {"allosaur", "allosaur.metrics", "allosaur.report", "allosaur.cli"},
     "allosaur.cli.metrics": {"allosaur.cli"},
     "allosaur.cli.traffic": {
         *("allosaur", "allosaur.report"),

@@ -16,7 +16,8 @@ and go to ``on_push``. ``MockStatefulTransport`` is such a server for stateful t
 
 from __future__ import annotations
 
+from ._metrics import MockMetric
 from ._stateful import MockStatefulTransport
 from ._transport import Handler, MockTransport
 
-__all__ = ["Handler", "MockStatefulTransport", "MockTransport"]
+__all__ = ["Handler", "MockMetric", "MockStatefulTransport", "MockTransport"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..client._places import DEFAULT_PROFILE
 from ..rpc._events import EventType
+from ._metrics import MockMetric, of_flows
 from ._transport import MockTransport, _refused
 
 _IDLE, _LOADED, _PARSE, _BUILD, _TX, _CLEANUP, _DELETE = range(7)
@@ -240,6 +241,11 @@ class MockStatefulTransport(MockTransport):
         failed = sum(self.outcomes[side].get(name, 0) for name in _FAILED)
         found = {"completed": max(flows - failed, 0), **self.outcomes[side]}
         return {name: found.get(name, 0) for name in _OUTCOMES}
+
+    def _counted(self) -> dict[str, MockMetric]:
+        known = [(one[0], one[0] in _GAUGES, one[3]) for one in _COUNTERS if one[0] != "m_traffic_duration"]
+        outcomes = {side: self._outcomes_of(side) for side in self.counters}
+        return {**super()._counted(), **of_flows(self._texts, self.counters, outcomes, known)}
 
     def _do_get_dynamic_counter_desc(self, _params: dict[str, Any]) -> Any:
         return {"name": "counter desc", "epoch": self.epoch, "data": []}

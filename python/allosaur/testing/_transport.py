@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from ..client._places import ALL_PROFILES, DEFAULT_PROFILE
 from ..rpc._events import EventType
 from ..rpc._rpc import decode, encode, pack
 from ..rpc._transport import Signal, Subscription
+from ._metrics import MockMetric, of_ports, reply
 from ._packets import MockPackets
 
 _EXECUTION_ERROR = -32000
@@ -37,6 +39,8 @@ class MockTransport(MockPackets):
         self.port_stats: list[dict[str, Any]] = [_port_stats() for _ in range(port_count)]
         #: The reply of ``get_global_stats``.
         self.global_stats: dict[str, Any] = {"m_cpu_util": 0.0, "m_tx_pps": 0.0, "m_rx_pps": 0.0}
+        #: Further metrics of ``get_metrics`` by name, such as ``allosaur_emulation_clients``.
+        self.metrics: dict[str, MockMetric] = {}
         self._ports = [_MockPort(index) for index in range(port_count)]
         self._auto_finish = auto_finish
         self._answers: dict[str, Handler] = {}
@@ -184,6 +188,13 @@ class MockTransport(MockPackets):
 
     def _do_get_port_stats(self, params: dict[str, Any]) -> Any:
         return self.port_stats[params["port_id"]]
+
+    def _do_get_metrics(self, params: dict[str, Any]) -> Any:
+        return reply({**self._counted(), **self.metrics}, params, time.monotonic_ns())
+
+    def _counted(self) -> dict[str, MockMetric]:
+        """Return the metrics of what it counts."""
+        return of_ports(dict(enumerate(self.port_stats)))
 
     def _do_get_utilization(self, _params: dict[str, Any]) -> Any:
         return {"cpu": [{"history": [0] * 20, "ports": [0, 1]}], "mbuf_stats": {}}

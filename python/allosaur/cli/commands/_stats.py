@@ -33,6 +33,13 @@ class Stats(Command):
         parser.add_argument(
             "--latency", action="store_true", help="show what streams or echo requests measure"
         )
+        parser.add_argument(
+            "--metrics",
+            nargs="*",
+            metavar="PREFIX",
+            help="show instead what the server's registry has, of the metrics whose names begin so, such as "
+            "port_missed: all that /metrics tells, without HTTP (default: every metric)",
+        )
         _arguments.server(parser, force=None)
 
     def run(self, options: argparse.Namespace) -> int:

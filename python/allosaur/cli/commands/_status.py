@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _answer, _arguments, _format
+from allosaur.cli import _answer, _arguments, _emulated, _format
 from allosaur.cli._access import remote_client_of_any_mode
 from allosaur.cli._answer import Answer
 from allosaur.cli._command import Command
@@ -44,6 +44,7 @@ class Status(Command):
     def run(self, options: argparse.Namespace) -> int:
         with remote_client_of_any_mode(options) as client, explained("cannot read what the server does"):
             version = client.get_server_version()
+            emulated = _emulated.read(client)
             status = client.get_status() if _tells(client) else _of_ports(client)
             drivers = {number: str(port.info.get("description", "")) for number, port in client.ports.items()}
             down = {
@@ -51,7 +52,11 @@ class Status(Command):
                 for number, port in client.ports.items()
                 if not port.is_link_up
             }
-        return _answer.give(options, _answer_of(options, version, status, drivers, down))
+        answer = _answer_of(options, version, status, drivers, down)
+        if emulated is not None and (count := _emulated.count(emulated)):
+            said = f"Emulated: {_emulated.said(emulated)} (`allosaur stats`)"
+            answer = Answer(f"{answer.text}\n\n{said}", {**answer.fields, "emulated_clients": count})
+        return _answer.give(options, answer)
 
 
 def _tells(client: STLClient) -> bool:

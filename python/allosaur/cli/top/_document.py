@@ -6,6 +6,7 @@ import dataclasses
 import time
 from typing import Any
 
+from allosaur.cli import _registry
 from allosaur.cli.top._snapshot import MODES, Port, Snapshot
 
 _OF_SCREEN = ("attributes", "driver_counters")
@@ -37,6 +38,9 @@ def document(snapshot: Snapshot, since_s: float) -> dict[str, Any]:
         "flow_stats": {str(one.number): {**_plain(one), "lost": one.lost} for one in snapshot.groups},
         "latency": {one.name: _plain(one) for one in snapshot.latency},
         "flows": flows,
+        "emulation": None
+        if snapshot.metrics is None
+        else {"clients": snapshot.emulated, "metrics": _registry.objects(snapshot.metrics)},
         "cpu": [_plain(core) for core in snapshot.cores],
         "runs": [_plain(run) for run in snapshot.runs],
         "events": [_plain(note) for note in snapshot.notes if note.at_s > since_s],

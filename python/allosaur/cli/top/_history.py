@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
 
+from allosaur.cli import _registry
 from allosaur.cli.top._snapshot import Flows, Snapshot
 
+if TYPE_CHECKING:
+    from allosaur.metrics import Metrics
+
+Name = TypeVar("Name")
 _KEPT = 300
 _OF_SERVER = ("tx_pps", "rx_pps", "tx_bps", "rx_bps", "cpu_util", "rx_cpu_util", "tx_cps", "active_flows")
 _OF_PORT = ("tx_pps", "rx_pps", "tx_bps", "rx_bps")
 SERVER = None
 
+Reading = tuple[str, tuple[str, ...]]
+"""A series of the registry: the metric, and the values of its labels."""
 Key = tuple[int | str | None, str]
 """Whose (the server's, a port's by its number, a group's as `g7`), and what."""
 
@@ -23,6 +31,7 @@ class History:
         self._series: dict[Key, deque[float]] = {}
         self._last: Snapshot | None = None
         self._growth: dict[str, dict[str, float]] = {}
+        self._rates: dict[Reading, float] = {}
 
     def add(self, snapshot: Snapshot) -> None:
         """Take the next one. What a series lacked until now counts as zero."""
@@ -32,11 +41,12 @@ class History:
             series = self._series.setdefault(key, deque([0.0] * length, maxlen=_KEPT))
             series.append(values.get(key, 0.0))
         self._growth = self._grown(snapshot)
+        self._rates = self._of_registry(snapshot)
         self._last = snapshot
 
     def interrupt(self) -> None:
         """Begin counters anew: the server was away, and may be another one."""
-        self._last, self._growth = None, {}
+        self._last, self._growth, self._rates = None, {}, {}
 
     def series(self, whose: int | str | None, what: str) -> list[float]:
         """Return all values that are kept, the oldest first."""
@@ -45,6 +55,18 @@ class History:
     def growth(self, side: str, name: str) -> float | None:
         """Return how fast a counter of flows grows a second; `None` when that is not known."""
         return self._growth.get(side, {}).get(name)
+
+    def rate(self, name: str, labels: tuple[str, ...]) -> float | None:
+        """Return how fast a counter of the registry grows a second; `None` when that is not known."""
+        return self._rates.get((name, labels))
+
+    def _of_registry(self, snapshot: Snapshot) -> dict[Reading, float]:
+        before = None if self._last is None else self._last.metrics
+        now = snapshot.metrics
+        if before is None or now is None or now.time_ns <= before.time_ns:
+            return {}
+        values = (_numbers(before), _numbers(now))
+        return _rates(*values, (now.time_ns - before.time_ns) / 1e9)
 
     def _grown(self, snapshot: Snapshot) -> dict[str, dict[str, float]]:
         before = self._last.flows if self._last is not None else None
@@ -67,7 +89,15 @@ def _counted(flows: Flows, side: str) -> dict[str, float]:
     return {**counters, **{label: values[place] for label, values in flows.outcomes.items()}}
 
 
-def _rates(old: Mapping[str, float], new: Mapping[str, float], passed_s: float) -> dict[str, float]:
+def _numbers(metrics: Metrics) -> dict[Reading, float]:
+    return {
+        (name, labels): _registry.number(value)
+        for name, series in metrics.values.items()
+        for labels, value in series.items()
+    }
+
+
+def _rates(old: Mapping[Name, float], new: Mapping[Name, float], passed_s: float) -> dict[Name, float]:
     """A counter that is smaller than before was cleared, and has no rate."""
     grown = {name: value - old.get(name, 0) for name, value in new.items()}
     return {name: by / passed_s for name, by in grown.items() if by >= 0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from allosaur.cli.top._snapshot import Snapshot
 from allosaur.cli.top._state import Action, Change, Page, State, View
 
 Done = Action | str | None
@@ -44,12 +45,14 @@ def views(state: State) -> list[tuple[View, str]]:
     return [(View(key.names[0]), key.legend) for key in _OF_VIEWS if key.is_there(state)]
 
 
-def _view(view: View, legend: str, help: str, *more: str, of_flows: bool = False) -> Key:
+def _view(
+    view: View, legend: str, help: str, *more: str, is_shown: Callable[[Snapshot], bool] | None = None
+) -> Key:
     def press(state: State) -> None:
         state.show(view)
 
     def is_there(state: State) -> bool:
-        return not of_flows or (state.snapshot is not None and state.snapshot.has_flows)
+        return is_shown is None or (state.snapshot is not None and is_shown(state.snapshot))
 
     return Key((view.value, *more), legend, press, is_there, help)
 
@@ -159,7 +162,18 @@ _OF_VIEWS = (
     _view(View.DASHBOARD, "dashboard", "ports, and all else as far as there is room", "g"),
     _view(View.STREAMS, "streams", "packet groups: sent, received, the difference"),
     _view(View.LATENCY, "latency", "latency with percentiles"),
-    _view(View.FLOWS, "flows", "counters of flows, profiles and template groups", of_flows=True),
+    _view(
+        View.FLOWS,
+        "flows",
+        "counters of flows, profiles and template groups",
+        is_shown=lambda snapshot: snapshot.has_flows,
+    ),
+    _view(
+        View.EMULATION,
+        "emu",
+        "emulated clients: how many are ready, what plugins count, errors first",
+        is_shown=lambda snapshot: snapshot.emulated > 0,
+    ),
     _view(View.UTILIZATION, "util", "cores, packet memory, drivers' counters"),
     _view(View.INFO, "info", "what ports are"),
     _view(View.EVENTS, "events", "what the server told"),

@@ -5,8 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from allosaur.cli import _format
-from allosaur.cli.top import _dashboard_view, _flows_view, _groups_view, _keys, _machine_view, _numbers
+from allosaur.cli import _emulated, _format
+from allosaur.cli.top import (
+    _dashboard_view,
+    _emulation_view,
+    _flows_view,
+    _groups_view,
+    _keys,
+    _machine_view,
+    _numbers,
+)
 from allosaur.cli.top._body import Body, noted
 from allosaur.cli.top._snapshot import MODES, Note, Snapshot
 from allosaur.cli.top._state import State, View
@@ -16,7 +24,6 @@ WIDTH_MIN, HEIGHT_MIN = 80, 24
 _BARS = 20
 _BESIDE_BARS = 65
 """The columns of a line of totals without its bars: rates, use of the CPUs, and the longest count."""
-_NO_ERRORS = Cell("no errors", Look.DIM)
 _NOTES_BY_HEIGHT = ((50, 6), (40, 4), (32, 2))
 
 
@@ -40,6 +47,8 @@ def plain(state: State, width: int) -> str:
     views = [_dashboard_view.dashboard(state, snapshot, width, with_flows=False)]
     if snapshot.flows is not None and snapshot.flows.choices:
         views.append(_flows_view.flows(state, snapshot, width))
+    if snapshot.emulated:
+        views.append(_emulation_view.emulation(state, snapshot, width))
     views.append(_machine_view.utilization(state, snapshot, width))
     found: list[Line] = [_server(state, snapshot, width), *_totals(state, snapshot, width)]
     for body in views:
@@ -91,16 +100,29 @@ def _totals(state: State, snapshot: Snapshot, width: int) -> list[Line]:
     full = _count("queue full", totals.get("queue_full"))
     tx = (*rates("tx"), *use("cpu", "cpu_util"), *missed)
     rx = (*rates("rx"), *use("rx cpu", "rx_cpu_util"), *full)
-    return [tx, rx, *([_flows(state, snapshot, room)] if snapshot.has_flows else [])]
+    flows = [_flows(state, snapshot, room)] if snapshot.has_flows else []
+    return [tx, rx, *flows, *([_clients(snapshot)] if snapshot.emulated else [])]
+
+
+def _clients(snapshot: Snapshot) -> Line:
+    assert snapshot.metrics is not None, "there are emulated clients"
+    now = Cell(f"emulated  {_emulated.said(snapshot.metrics)}   ")
+    return now, _wrong(_emulation_view.errors(snapshot), View.EMULATION)
+
+
+def _wrong(counters: int, view: View) -> Cell:
+    """Return how many counters are not zero that should be, and where they are seen."""
+    if not counters:
+        return Cell("no errors", Look.DIM)
+    return Cell(f"{counters} error counter{'s' if counters != 1 else ''} ({view.value})", Look.BAD)
 
 
 def _flows(state: State, snapshot: Snapshot, room: int) -> Line:
     opened = _format.rate(snapshot.totals.get("tx_cps", 0.0), "cps")
     active = f"{_numbers.count(snapshot.totals.get('active_flows', 0))} open"
     wrong = len(snapshot.flows.errors) if snapshot.flows is not None else 0
-    bad = Cell(f"{wrong} error counter{'s' if wrong != 1 else ''} (t)", Look.BAD)
     bars = _numbers.bars(state.history.series(None, "tx_cps"), room)
-    return Cell(f"flows {opened:>9}  {active:>9} "), bars, Cell("   "), bad if wrong else _NO_ERRORS
+    return Cell(f"flows {opened:>9}  {active:>9} "), bars, Cell("   "), _wrong(wrong, View.FLOWS)
 
 
 def _count(title: str, value: float | None) -> Line:
@@ -108,12 +130,18 @@ def _count(title: str, value: float | None) -> Line:
 
 
 def _views(state: State, width: int) -> Line:
+    """Return the views with their keys, closer together where there is no room."""
+    wide = _names_of_views(state, " ")
+    return wide if len(text_of(wide)) < width else cut(_names_of_views(state, ""), width)
+
+
+def _names_of_views(state: State, gap: str) -> Line:
     cells: list[Cell] = []
     for view, legend in _keys.views(state):
         is_chosen = view is state.view
         cells += [Cell(f" {view.value}", Look.CHOSEN if is_chosen else Look.KEY)]
-        cells += [Cell(f" {legend} ", Look.CHOSEN if is_chosen else Look.PLAIN)]
-    return cut(tuple(cells), width)
+        cells += [Cell(f" {legend}{gap}", Look.CHOSEN if is_chosen else Look.PLAIN)]
+    return tuple(cells)
 
 
 def _body(state: State, snapshot: Snapshot, width: int) -> Body:
@@ -123,6 +151,8 @@ def _body(state: State, snapshot: Snapshot, width: int) -> Body:
         return _groups_view.latency(state, snapshot, width)
     if state.view is View.FLOWS:
         return _flows_view.flows(state, snapshot, width)
+    if state.view is View.EMULATION:
+        return _emulation_view.emulation(state, snapshot, width)
     if state.view is View.UTILIZATION:
         return _machine_view.utilization(state, snapshot, width)
     if state.view is View.INFO:

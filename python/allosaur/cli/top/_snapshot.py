@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from allosaur.cli import _emulated
+
+if TYPE_CHECKING:
+    from allosaur.metrics import Metrics
 
 STREAMS, FLOWS = "STL", "ASTF"
 MODES = {STREAMS: "stateless", FLOWS: "stateful"}
@@ -158,6 +163,8 @@ class Snapshot:
     pools: tuple[Pool, ...] = ()
     runs: tuple[Run, ...] = ()
     notes: tuple[Note, ...] = ()
+    metrics: Metrics | None = None
+    """Of the server's registry what is shown of it; `None` where it has none, as TRex's."""
 
     def port(self, number: int) -> Port | None:
         """Return a port by its number."""
@@ -167,6 +174,11 @@ class Snapshot:
     def ours(self) -> list[int]:
         """The ports that this program owns."""
         return [one.number for one in self.ports if one.is_ours]
+
+    @property
+    def emulated(self) -> int:
+        """How many clients are emulated."""
+        return 0 if self.metrics is None else _emulated.count(self.metrics)
 
     @property
     def has_flows(self) -> bool:

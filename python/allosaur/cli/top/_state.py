@@ -18,6 +18,7 @@ class View(Enum):
     STREAMS = "s"
     LATENCY = "l"
     FLOWS = "t"
+    EMULATION = "E"
     UTILIZATION = "u"
     INFO = "i"
     EVENTS = "e"

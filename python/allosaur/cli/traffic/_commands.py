@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from allosaur.cli import _answer
+from allosaur.cli import _answer, _registry
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.traffic import _kinds
+from allosaur.cli.traffic import _emulated, _kinds
+
+if TYPE_CHECKING:
+    from allosaur import STLClient
 
 
 def start(options: argparse.Namespace) -> Answer:
@@ -73,4 +78,16 @@ def clear(options: argparse.Namespace) -> Answer:
 def stats(options: argparse.Namespace) -> Answer:
     """Tell what traffic counts. Raises :class:`CommandError`."""
     with _kinds.on_server(options) as traffic:
-        return traffic.stats()
+        client = traffic.client()
+        if options.metrics is not None and client is not None:
+            return _registry_answer(client, options.metrics)
+        answer = traffic.stats()
+        emulated = None if client is None else _emulated.read(client)
+    if emulated is None:
+        return answer
+    return Answer(f"{answer.text}\n\n{emulated.text}", {**answer.fields, **emulated.fields})
+
+
+def _registry_answer(client: STLClient, prefixes: Sequence[str]) -> Answer:
+    metrics = _registry.read(client, prefixes)
+    return Answer(_registry.table(list(_registry.readings(metrics))), {"metrics": _registry.objects(metrics)})

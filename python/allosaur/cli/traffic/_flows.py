@@ -145,6 +145,9 @@ class Flows(Traffic):
     def refuse_to_remove(self, running: Sequence[str]) -> CommandError:
         return CommandError(f"profile '{running[0]}' runs; stop it first: `allosaur stop --clear`")
 
+    def client(self) -> STLClient | None:
+        return self._known
+
     def stats(self) -> Answer:
         client, options = self._client, self.options
         is_sum = options.pid is None

@@ -7,12 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
+
+if TYPE_CHECKING:
+    from allosaur import STLClient
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,10 @@ class Traffic(ABC):
     def stats(self) -> Answer:
         """Tell what it counts; nothing where the server's registry of metrics has all of it."""
         return Answer("")
+
+    def client(self) -> STLClient | None:
+        """Return the client that reads the registry of metrics; `None` where there is none."""
+        return None
 
 
 def how_long(options: argparse.Namespace) -> str:

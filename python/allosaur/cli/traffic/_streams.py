@@ -129,6 +129,9 @@ class Streams(Traffic):
     def refuse_to_remove(self, running: Sequence[int]) -> CommandError:
         return CommandError(f"port {names(running)} sends; stop it first: `allosaur stop --clear`")
 
+    def client(self) -> STLClient | None:
+        return self._known
+
     def stats(self) -> Answer:
         client, options = self._client, self.options
         ports = list(client.ports) if options.ports is None else options.ports

@@ -1,0 +1,51 @@
+"""What emulated clients count, in the server's registry of metrics: whatever plugins there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from allosaur.cli import _registry
+from allosaur.cli._registry import Reading
+
+if TYPE_CHECKING:
+    from allosaur import STLClient
+    from allosaur.metrics import Metrics
+
+PREFIX = "allosaur_emulation_"
+CLIENTS = "allosaur_emulation_clients"
+
+
+def read(client: STLClient) -> Metrics | None:
+    """Read what they count; `None` where the server has no registry, as TRex's. Raises `STLError`."""
+    return client.get_metrics([PREFIX]) if _registry.tells(client) else None
+
+
+def count(metrics: Metrics) -> int:
+    """Return how many clients there are."""
+    return int(sum(map(_registry.number, metrics.series(CLIENTS).values())))
+
+
+def state(metrics: Metrics) -> list[Reading]:
+    """Return what there is now: namespaces, clients, those that are ready."""
+    return [one for one in _readings(metrics) if one.family.kind == "gauge"]
+
+
+def counters(metrics: Metrics) -> list[Reading]:
+    """Return what was counted and is not zero: first what must be zero, then by plugin."""
+    found = [one for one in _readings(metrics) if one.family.kind == "counter" and one.value]
+    return sorted(found, key=lambda one: not one.is_wrong)
+
+
+def name(reading: Reading) -> str:
+    """Return the name of a metric without what all have in common."""
+    return reading.family.name.removeprefix(PREFIX)
+
+
+def said(metrics: Metrics) -> str:
+    """Return what there is now in a line: `2 namespaces, 60 clients, 58 ready`."""
+    return ", ".join(f"{_registry.said(one.value)} {name(one).replace('_', ' ')}" for one in state(metrics))
+
+
+def _readings(metrics: Metrics) -> Iterator[Reading]:
+    return (one for one in _registry.readings(metrics) if one.family.name.startswith(PREFIX))
