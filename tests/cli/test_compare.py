@@ -163,6 +163,27 @@ def test_a_run_that_is_worse(compared: Callable[..., Any]) -> None:
     assert compared(run_of(lost=30, p99_us=80.0), run_of()).code == 0
 
 
+def test_each_load_of_a_run_of_several_is_compared_by_its_name(compared: Callable[..., Any]) -> None:
+    def run(**voip: Any) -> dict[str, Any]:
+        loads = {
+            name: {"kind": "stateless", **run_of(**more)} for name, more in (("imix", {}), ("voip", voip))
+        }
+        for load in loads.values():
+            del load["mode"]
+        return {"command": "run", "schema": 1, "loads": loads, "ok": True, "verdict": "all was received"}
+
+    value = compared(run(), run(p99_us=80.0), "--json").json()
+    words = {row["metric"]: row["result"] for row in value["metrics"]}
+    assert words["loss (imix)"] == words["loss (voip)"] == "same"
+    assert [name for name, word in words.items() if word == "worse" and "p99 " in name] == [
+        "latency.p99 (voip, port 0)"
+    ]
+    missing = run()
+    del missing["loads"]["voip"]
+    value = compared(run(), missing, "--json").json()
+    assert {row["result"] for row in value["metrics"] if "(voip" in row["metric"]} == {"missing"}
+
+
 def test_only_results_of_the_same_command_are_compared(compared: Callable[..., Any]) -> None:
     compared(run_of(), limits_of(("ndr", 1e6))).refused("compare two of the same")
 

@@ -7,9 +7,11 @@ from typing import Any
 
 from allosaur.cli.compare._rows import Row
 from allosaur.run._thresholds import COUNT, Metric
-from allosaur.run.flows import _metrics as _flows
-from allosaur.run.streams import _metrics as _streams
+from allosaur.run.emulation._load import EmulationLoad
+from allosaur.run.flows._load import FlowLoad
+from allosaur.run.streams._load import StreamLoad
 
+_KINDS = (StreamLoad, FlowLoad, EmulationLoad)
 ALIKE = ("profile", "tunables", "mode", "multiplier", "duration_asked_s", "sending_ports")
 """What must be the same of both to say much."""
 NOUN = ("metric", "metrics")
@@ -21,13 +23,16 @@ TOLERANCE = 0.05
 def rows(before: Mapping[str, Any], after: Mapping[str, Any], tolerance: float | None) -> Iterator[Row]:
     """Return each metric that the first has measured."""
     share = TOLERANCE if tolerance is None else tolerance
-    for metric in _compared(before):
-        after_by_place = _readings(metric, after)
-        for where, value in _readings(metric, before).items():
-            name = f"{metric.name} ({where})" if where else metric.name
-            other = after_by_place.get(where)
-            if value is not None or other is not None:
-                yield Row(name, value, other, share, metric.unit.shown, metric.more_is_better)
+    loads_after = _loads(after)
+    for load, result in _loads(before).items():
+        for metric in _compared(result):
+            after_by_place = _readings(metric, loads_after.get(load, {}))
+            for where, value in _readings(metric, result).items():
+                place = ", ".join(filter(None, (load, where)))
+                name = f"{metric.name} ({place})" if place else metric.name
+                other = after_by_place.get(where)
+                if value is not None or other is not None:
+                    yield Row(name, value, other, share, metric.unit.shown, metric.more_is_better)
 
 
 def objects(found: list[Row], _: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -47,8 +52,16 @@ def objects(found: list[Row], _: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _compared(result: Mapping[str, Any]) -> Sequence[Metric]:
     """Return the metrics that say whether a run went well: not how much there was of it."""
-    known = _flows.METRICS if result.get("mode") == "stateful" else _streams.METRICS
-    return [metric for metric in known if metric.unit is not COUNT or metric.decides]
+    kind = next((load for load in _KINDS if load.kind == result.get("mode")), StreamLoad)
+    return [metric for metric in kind.metrics if metric.unit is not COUNT or metric.decides]
+
+
+def _loads(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the loads of a run by name; that of a run of one has none."""
+    several = result.get("loads")
+    if not several:
+        return {"": result}
+    return {name: {"mode": one.get("kind"), **one} for name, one in several.items()}
 
 
 def _readings(metric: Metric, result: Mapping[str, Any]) -> dict[str, float | None]:
