@@ -3,8 +3,10 @@
 //! The items themselves are in [`commands`](crate::commands), one file a noun, and the whole table
 //! in [`table`](crate::table).
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::fields::{FieldError, Fields};
 use crate::method::Method;
@@ -231,6 +233,31 @@ impl Param {
             default,
             doc,
         }
+    }
+}
+
+/// An object that is not described here: whoever gets the request reads it by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnyObject;
+
+impl<'de> Deserialize<'de> for AnyObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnyObject, D::Error> {
+        // Whether it is an object is asked first; what is in it, nobody asks here.
+        Empty::deserialize(deserializer).map(|_| AnyObject)
+    }
+}
+
+impl JsonSchema for AnyObject {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "AnyObject".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "additionalProperties": true})
     }
 }
 

@@ -1,9 +1,16 @@
 //! Events: what the server tells its sessions without being asked.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::commands::ports::PortAttributes;
+use crate::schema::doc;
 
 /// What a stateful profile does, or all of them together: the number that clients see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(into = "u8")]
 pub enum StatefulPhase {
     /// Nothing is loaded.
     #[default]
@@ -22,41 +29,119 @@ pub enum StatefulPhase {
     Delete = 6,
 }
 
-/// One event.
+impl From<StatefulPhase> for u8 {
+    fn from(phase: StatefulPhase) -> u8 {
+        phase as u8
+    }
+}
+
+/// A type of events, for the reference page.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventType {
+    /// Its number.
+    pub id: u32,
+    /// When there is one.
+    pub when: String,
+    /// The fields of its data.
+    pub fields: Vec<String>,
+}
+
+/// The types of events, in the order of their numbers: what the comments of [`Event`] say.
+pub fn types() -> Vec<EventType> {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    let schema = generator.root_schema_for::<Event>().to_value();
+    let variants = schema["anyOf"].as_array().into_iter().flatten();
+    let of_variant = |variant: &Value| {
+        let doc = doc(variant);
+        let (id, when) = doc.split_once(": ").expect("it begins with the number");
+        let fields = variant["properties"].as_object().into_iter().flatten();
+        let required = variant["required"].as_array().into_iter().flatten();
+        let mut names: Vec<String> = required
+            .filter_map(|n| n.as_str().map(str::to_owned))
+            .collect();
+        let others = fields.map(|(name, _)| name.clone());
+        let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
+        names.extend(others);
+        EventType {
+            id: id.parse().expect("it is a number"),
+            when: when.trim_end_matches('.').to_owned(),
+            fields: names,
+        }
+    };
+    variants.map(of_variant).collect()
+}
+
+/// An event as a session sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct QueuedEvent {
+    /// `trex-event`.
+    pub name: &'static str,
+    /// The number of its type.
+    #[serde(rename = "type")]
+    pub id: u32,
+    /// What has happened: the fields of its type.
+    pub data: Event,
+    /// Counts from 0 in each session, without gaps.
+    pub seq: u64,
+}
+
+impl QueuedEvent {
+    /// An event, with the session's own sequence number.
+    pub fn new(event: Event, seq: u64) -> QueuedEvent {
+        QueuedEvent {
+            name: "trex-event",
+            id: event.id(),
+            data: event,
+            seq,
+        }
+    }
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Event {
     /// 0: the first profile of a port started.
     PortStarted {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
     },
     /// 1: the last profile of a port was stopped.
     PortStopped {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
     },
     /// 2: the last profile of a port that was transmitting was paused.
     PortPaused {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
     },
     /// 3: the first of a port's paused profiles was resumed.
     PortResumed {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
     },
     /// 4: the last profile of a port has sent everything.
     PortFinished {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
     },
     /// 5: a session took a port.
     PortAcquired {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The user.
         who: String,
         /// The user's session.
+        #[serde(rename = "session_id")]
         session: u32,
         /// It was somebody's before.
         force: bool,
@@ -64,68 +149,88 @@ pub enum Event {
     /// 6: a session gave a port back.
     PortReleased {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The user.
         who: String,
         /// The user's session.
+        #[serde(rename = "session_id")]
         session: u32,
     },
     /// 7: a data thread broke down while the port transmitted.
     PortError {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The data thread.
+        #[serde(rename = "thread_id")]
         thread: usize,
     },
-    /// 8: an attribute of a port changed.
+    /// 8: an attribute of a port changed; `attr.link.cause` says why a link is down, and
+    /// `attr.link.mtu` which MTU the interface has now, where it is not what it was at the start.
     PortAttributesChanged {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
-        /// All attributes but the layers and the VLAN.
-        attributes: Value,
+        /// All attributes, but the layers and the VLAN unless they are what changed.
+        #[serde(rename = "attr")]
+        attributes: Box<PortAttributes>,
     },
     /// 10: a profile started.
     ProfileStarted {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
     },
     /// 11: a profile was stopped.
     ProfileStopped {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
     },
     /// 12: a profile was paused.
     ProfilePaused {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
     },
     /// 13: a profile was resumed.
     ProfileResumed {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
     },
     /// 14: a profile has sent everything.
     ProfileFinished {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
     },
     /// 17: a data thread broke down while it sent a profile.
     ProfileError {
         /// The port.
+        #[serde(rename = "port_id")]
         port: u8,
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
         /// The data thread.
+        #[serde(rename = "thread_id")]
         thread: usize,
     },
     /// 50: what all stateful profiles do together has changed.
@@ -138,17 +243,20 @@ pub enum Event {
     /// 60: what a stateful profile does has changed.
     StatefulProfileState {
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
         /// What it does.
         state: StatefulPhase,
         /// How often stateful traffic has begun.
         epoch: u64,
         /// Why it came to this, if something went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
     /// 61: a stateful profile is gone.
     StatefulProfileCleared {
         /// The profile.
+        #[serde(rename = "profile_id")]
         profile: String,
         /// How often stateful traffic has begun.
         epoch: u64,
@@ -195,128 +303,12 @@ impl Event {
             Event::ServerStopped { .. } => 100,
         }
     }
-
-    /// The event as a session sees it, with the session's own sequence number.
-    pub fn to_json(&self, seq: u64) -> Value {
-        json!({"name": "trex-event", "type": self.id(), "data": self.data(), "seq": seq})
-    }
-
-    fn data(&self) -> Value {
-        match self {
-            Event::PortStarted { port }
-            | Event::PortStopped { port }
-            | Event::PortPaused { port }
-            | Event::PortResumed { port }
-            | Event::PortFinished { port } => json!({"port_id": port}),
-            Event::PortAcquired {
-                port,
-                who,
-                session,
-                force,
-            } => json!({"port_id": port, "who": who, "session_id": session, "force": force}),
-            Event::PortReleased { port, who, session } => {
-                json!({"port_id": port, "who": who, "session_id": session})
-            }
-            Event::PortError { port, thread } => json!({"port_id": port, "thread_id": thread}),
-            Event::PortAttributesChanged { port, attributes } => {
-                json!({"port_id": port, "attr": attributes})
-            }
-            Event::ProfileStarted { port, profile }
-            | Event::ProfileStopped { port, profile }
-            | Event::ProfilePaused { port, profile }
-            | Event::ProfileResumed { port, profile }
-            | Event::ProfileFinished { port, profile } => {
-                json!({"port_id": port, "profile_id": profile})
-            }
-            Event::ProfileError {
-                port,
-                profile,
-                thread,
-            } => json!({"port_id": port, "profile_id": profile, "thread_id": thread}),
-            Event::StatefulState { state, epoch } => json!({"state": *state as u8, "epoch": epoch}),
-            Event::StatefulProfileState {
-                profile,
-                state,
-                epoch,
-                error,
-            } => {
-                let mut data =
-                    json!({"profile_id": profile, "state": *state as u8, "epoch": epoch});
-                if let Some(error) = error {
-                    data["error"] = json!(error);
-                }
-                data
-            }
-            Event::StatefulProfileCleared { profile, epoch } => {
-                json!({"profile_id": profile, "epoch": epoch})
-            }
-            Event::ServerStopped { cause } => json!({"cause": cause}),
-        }
-    }
 }
-
-/// The event types, for the reference page: number, name, data.
-pub const TYPES: &[(u32, &str, &str)] = &[
-    (0, "the first profile of a port started", "port_id"),
-    (1, "the last profile of a port was stopped", "port_id"),
-    (
-        2,
-        "the last profile of a port that was transmitting was paused",
-        "port_id",
-    ),
-    (
-        3,
-        "the first of a port's paused profiles was resumed",
-        "port_id",
-    ),
-    (
-        4,
-        "the last profile of a port has sent everything",
-        "port_id",
-    ),
-    (
-        5,
-        "a session took a port",
-        "port_id, who, session_id, force",
-    ),
-    (6, "a session gave a port back", "port_id, who, session_id"),
-    (
-        7,
-        "a data thread broke down while the port transmitted",
-        "port_id, thread_id",
-    ),
-    (
-        8,
-        "an attribute of a port changed; `attr.link.cause` says why a link is down, and \
-         `attr.link.mtu` which MTU the interface has now, where it is not what it was at the start",
-        "port_id, attr",
-    ),
-    (10, "a profile started", "port_id, profile_id"),
-    (11, "a profile was stopped", "port_id, profile_id"),
-    (12, "a profile was paused", "port_id, profile_id"),
-    (13, "a profile was resumed", "port_id, profile_id"),
-    (14, "a profile has sent everything", "port_id, profile_id"),
-    (
-        17,
-        "a data thread broke down while it sent a profile",
-        "port_id, profile_id, thread_id",
-    ),
-    (
-        50,
-        "what all stateful profiles do together has changed",
-        "state, epoch",
-    ),
-    (
-        60,
-        "what a stateful profile does has changed",
-        "profile_id, state, epoch, error",
-    ),
-    (61, "a stateful profile is gone", "profile_id, epoch"),
-    (100, "the server is about to end", "cause"),
-];
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -326,8 +318,65 @@ mod tests {
             profile: "_".into(),
         };
         assert_eq!(
-            event.to_json(6),
+            json!(QueuedEvent::new(event, 6)),
             json!({"data": {"port_id": 0, "profile_id": "_"}, "name": "trex-event", "seq": 6, "type": 14})
         );
+    }
+
+    #[test]
+    fn what_the_page_says_of_a_type_is_what_its_events_are() {
+        let (port, profile, epoch) = (1, "p".to_owned(), 2);
+        let who = "ann".to_owned();
+        let events = [
+            Event::PortStarted { port },
+            Event::PortStopped { port },
+            Event::PortPaused { port },
+            Event::PortResumed { port },
+            Event::PortFinished { port },
+            Event::PortAcquired {
+                port,
+                who: who.clone(),
+                session: 3,
+                force: false,
+            },
+            Event::PortReleased {
+                port,
+                who,
+                session: 3,
+            },
+            Event::PortError { port, thread: 0 },
+            Event::ProfileError {
+                port,
+                profile: profile.clone(),
+                thread: 0,
+            },
+            Event::StatefulState {
+                state: StatefulPhase::Idle,
+                epoch,
+            },
+            Event::StatefulProfileState {
+                profile: profile.clone(),
+                state: StatefulPhase::Loaded,
+                epoch,
+                error: Some("no".into()),
+            },
+            Event::StatefulProfileCleared { profile, epoch },
+            Event::ServerStopped { cause: "x".into() },
+        ];
+        let types = types();
+        for event in events {
+            let found = types.iter().find(|of_type| of_type.id == event.id());
+            let Value::Object(data) = json!(event) else {
+                panic!("{event:?} is an object");
+            };
+            let mut fields = found.expect("its type is there").fields.clone();
+            fields.sort();
+            assert_eq!(
+                fields,
+                data.keys().cloned().collect::<Vec<_>>(),
+                "{event:?}"
+            );
+        }
+        assert_eq!(types.len(), 19);
     }
 }

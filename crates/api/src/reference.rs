@@ -2,8 +2,9 @@
 
 use crate::command::{Access, Command, Example, Param, ParamDefault, Prose};
 use crate::commands::streams::stream;
+use crate::events::{self, EventType};
+use crate::limits;
 use crate::schema::{Field, Schemas, Shape, Shapes};
-use crate::{events, limits};
 use std::fmt::Write as _;
 
 const INTRODUCTION: &str = "# The RPC
@@ -80,8 +81,12 @@ fn write_limits(page: &mut String) {
 
 fn write_events(page: &mut String) {
     page.push_str("\n## Event types\n\n| type | when | data |\n|---|---|---|\n");
-    for (id, when, data) in events::TYPES {
-        line(page, format_args!("| {id} | {when} | {data} |"));
+    for of_type in events::types() {
+        let EventType { id, when, fields } = of_type;
+        line(
+            page,
+            format_args!("| {id} | {when} | {} |", fields.join(", ")),
+        );
     }
     page.push_str(
         "\nAn event is `{\"name\": \"trex-event\", \"type\": n, \"data\": {...}, \"seq\": n}`. \

@@ -326,6 +326,9 @@ fn of_strings(schema: &Map<String, Value>) -> Shape {
     }
 }
 
+/// The name of the field that stands for those whose names are data.
+pub const OTHERS: &str = "*";
+
 /// The fields of an object, if its keys are no data: first those that must be there, in their
 /// order, then the others by name.
 fn fields(schema: &Value) -> Option<Vec<Field>> {
@@ -342,9 +345,15 @@ fn fields(schema: &Value) -> Option<Vec<Field>> {
     let others = properties.keys().map(String::as_str);
     let others = others.filter(|name| !required.contains(name));
     let names = required.iter().copied().chain(others);
+    let fields = names.map(|name| field(name, &properties[name], required.contains(&name)));
+    let others = schema.get("additionalProperties");
+    let others = others.filter(|others| others.is_object());
     Some(
-        names
-            .map(|name| field(name, &properties[name], required.contains(&name)))
+        fields
+            .chain(others.map(|others| Field {
+                doc: "The same by name.".to_owned(),
+                ..field(OTHERS, others, false)
+            }))
             .collect(),
     )
 }

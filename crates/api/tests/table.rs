@@ -65,12 +65,14 @@ fn examples_use_no_parameter_that_the_table_lacks() {
 
 #[test]
 fn every_field_says_what_it_means() {
-    for (name, definition) in &schemas().definitions {
-        let schemas = schemas();
-        for field in schemas.fields(name).into_iter().flatten() {
-            assert!(!field.doc.is_empty(), "{name}.{}: {definition}", field.name);
-        }
-    }
+    let schemas = schemas();
+    let names = schemas.definitions.keys();
+    let silent = names.flat_map(|name| {
+        let fields = schemas.fields(name).into_iter().flatten();
+        let silent = fields.filter(|field| field.doc.is_empty());
+        silent.map(move |field| format!("{name}.{}", field.name))
+    });
+    assert_eq!(silent.collect::<Vec<String>>(), [""; 0]);
 }
 
 #[test]

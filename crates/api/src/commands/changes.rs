@@ -1,127 +1,97 @@
 //! Commands that change traffic while it runs: pause, resume and update, of profiles and of single
 //! streams.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
-use crate::commands::ports::{port_id, profile_id};
-use crate::commands::traffic::{Multiplier, ProfileParams};
-use crate::fields::{FieldError, Fields};
+use crate::command::{Access, Command, Empty, Example, Types};
+use crate::commands::ports::default_profile;
+use crate::commands::traffic::{AbsoluteRate, Multiplier, ProfileParams, RateChange, absolute};
 use crate::limits::STREAMS_MAX;
 use crate::method::{Method, StatelessMethod};
-use serde::Serialize;
-
-/// How the rate of an update is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MultiplierOperation {
-    /// The new rate.
-    Absolute,
-    /// So much more than now.
-    Add,
-    /// So much less than now.
-    Subtract,
-}
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Parameters of `update_traffic`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct UpdateTraffic {
-    /// The port.
-    pub port: u8,
-    /// The profile.
-    pub profile: String,
     /// How fast, or by how much.
-    pub multiplier: Multiplier,
-    /// How that is meant.
-    pub operation: MultiplierOperation,
+    #[serde(rename = "mul")]
+    pub rate: RateChange,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// The profile on the port.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
     /// Even faster than the line.
     pub force: bool,
 }
 
-impl UpdateTraffic {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<UpdateTraffic, FieldError> {
-        let mul = fields.object("mul")?;
-        let operation = match mul.one_of("op", &["abs", "add", "sub"])? {
-            "abs" => MultiplierOperation::Absolute,
-            "add" => MultiplierOperation::Add,
-            _ => MultiplierOperation::Subtract,
-        };
-        Ok(UpdateTraffic {
-            port: port_id(fields)?,
-            profile: profile_id(fields)?,
-            multiplier: Multiplier::parse(&mul)?,
-            operation,
-            force: fields.boolean("force")?,
-        })
-    }
-}
-
 /// Parameters of `pause_streams` and `resume_streams`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct StreamsParams {
-    /// The port.
+    /// The port's number.
+    #[serde(rename = "port_id")]
     pub port: u8,
-    /// The profile.
+    /// The profile on the port.
+    #[serde(rename = "profile_id", default = "default_profile")]
     pub profile: String,
-    /// The streams, in order, each once.
+    /// The streams' numbers.
+    #[serde(deserialize_with = "stream_ids")]
     pub stream_ids: Vec<u32>,
 }
 
-impl StreamsParams {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<StreamsParams, FieldError> {
-        Ok(StreamsParams {
-            port: port_id(fields)?,
-            profile: profile_id(fields)?,
-            stream_ids: stream_ids(fields)?,
-        })
-    }
-}
-
 /// Parameters of `update_streams`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct UpdateStreams {
-    /// Which streams.
-    pub streams: StreamsParams,
-    /// How fast each of them.
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// The profile on the port.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
+    /// The streams' numbers.
+    #[serde(deserialize_with = "stream_ids")]
+    pub stream_ids: Vec<u32>,
+    /// How fast each of the streams.
+    #[serde(rename = "mul", deserialize_with = "absolute")]
+    #[schemars(with = "AbsoluteRate")]
     pub multiplier: Multiplier,
     /// Even faster than the line.
     pub force: bool,
 }
 
 impl UpdateStreams {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<UpdateStreams, FieldError> {
-        Ok(UpdateStreams {
-            streams: StreamsParams::parse(fields)?,
-            multiplier: Multiplier::parse_absolute(&fields.object("mul")?)?,
-            force: fields.boolean("force")?,
-        })
+    /// Which streams.
+    pub fn streams(&self) -> StreamsParams {
+        StreamsParams {
+            port: self.port,
+            profile: self.profile.clone(),
+            stream_ids: self.stream_ids.clone(),
+        }
     }
 }
 
-fn stream_ids(fields: &Fields<'_>) -> Result<Vec<u32>, FieldError> {
-    let ids = fields.uint_array("stream_ids", u32::MAX.into(), "uint32")?;
+/// Reads numbers of streams: in order, each once.
+fn stream_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+    let mut ids = Vec::<u32>::deserialize(deserializer)?;
     if ids.is_empty() || ids.len() > STREAMS_MAX {
-        let problem = format!(
+        return Err(D::Error::custom(format_args!(
             "has {} elements; give 1 to {STREAMS_MAX} stream numbers",
             ids.len()
-        );
-        return Err(fields.bad("stream_ids", problem));
+        )));
     }
-    let mut ids: Vec<u32> = ids.into_iter().map(|id| id as u32).collect();
     ids.sort_unstable();
     ids.dedup();
     Ok(ids)
 }
 
 /// Reply of `update_traffic` and `update_streams`.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Updated {
     /// The factor of the rates in the streams.
     pub multiplier: f64,
 }
 
-const STREAM_IDS: Param = Param::required("stream_ids", Kind::Array, "The streams' numbers.");
-const FORCE: Param = Param::required("force", Kind::Boolean, "Even faster than the line.");
 const NOT_RUNNING: &str = "the profile is not running";
 const NO_STREAM: &str = "no such stream, or it is not enabled";
 
@@ -135,9 +105,7 @@ pub const COMMANDS: &[Command] = &[
               counts as missed because of it. All its streams must be continuous, and it must \
               have been started without a duration. Events 12 and, when the port has no other \
               profile that transmits, 2 are published before the reply.",
-        types: Types::prose(&[PORT_ID, PROFILE_ID], "`{}`.", |f| {
-            ProfileParams::parse(f).map(drop)
-        }),
+        types: Types::of::<ProfileParams, Empty>(),
         errors: &[
             "the port is not yours",
             "no such profile (`*` is none)",
@@ -158,9 +126,7 @@ pub const COMMANDS: &[Command] = &[
               packet of each is the one that would have been next, after the rest of its gap. \
               Streams that were paused by `pause_streams` stay so. Events 13 and, when all the \
               port's profiles were paused, 3 are published before the reply.",
-        types: Types::prose(&[PORT_ID, PROFILE_ID], "`{}`.", |f| {
-            ProfileParams::parse(f).map(drop)
-        }),
+        types: Types::of::<ProfileParams, Empty>(),
         errors: &[
             "the port is not yours",
             "no such profile (`*` is none)",
@@ -178,21 +144,7 @@ pub const COMMANDS: &[Command] = &[
         doc: "Changes the rate of a profile that runs or is paused, of all its streams, also of \
               those that `update_streams` changed. The gap changes at once: the part of it that \
               is over counts.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                PROFILE_ID,
-                Param::required(
-                    "mul",
-                    Kind::Object,
-                    "As for `start_traffic`, but `op` may also be `add` or `sub`: so much more or \
-                 less than now.",
-                ),
-                FORCE,
-            ],
-            "`multiplier`: the new factor of the streams' rates.",
-            |f| UpdateTraffic::parse(f).map(drop),
-        ),
+        types: Types::of::<UpdateTraffic, Updated>(),
         errors: &[
             "the port is not yours",
             NOT_RUNNING,
@@ -211,9 +163,7 @@ pub const COMMANDS: &[Command] = &[
         doc: "Lets single streams of a profile stand still while the others go on. As in TRex, all \
               streams of the profile must be continuous. The reply comes when nothing more of them leaves. The profile's state stays as it \
               is.",
-        types: Types::prose(&[PORT_ID, PROFILE_ID, STREAM_IDS], "`{}`.", |f| {
-            StreamsParams::parse(f).map(drop)
-        }),
+        types: Types::of::<StreamsParams, Empty>(),
         errors: &[
             "the port is not yours",
             NOT_RUNNING,
@@ -232,9 +182,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Lets single streams go on where they stood still, or start if they have \
               `start_paused`. While their profile is paused, they wait for it.",
-        types: Types::prose(&[PORT_ID, PROFILE_ID, STREAM_IDS], "`{}`.", |f| {
-            StreamsParams::parse(f).map(drop)
-        }),
+        types: Types::of::<StreamsParams, Empty>(),
         errors: &["the port is not yours", NOT_RUNNING, NO_STREAM],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_", "stream_ids": [1]}"#,
@@ -247,21 +195,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Changes the rate of single continuous streams, until the next `update_traffic`. Of \
               streams whose latency is measured the rate stays as it is: they may be named.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                PROFILE_ID,
-                Param::required(
-                    "mul",
-                    Kind::Object,
-                    "As for `start_traffic`, with `op` `abs`; each of the streams gets this rate.",
-                ),
-                FORCE,
-                STREAM_IDS,
-            ],
-            "`multiplier`: the new factor of the first of the streams that change; that of the profile when none does.",
-            |f| UpdateStreams::parse(f).map(drop),
-        ),
+        types: Types::of::<UpdateStreams, Updated>(),
         errors: &[
             "the port is not yours",
             NOT_RUNNING,

@@ -1,13 +1,13 @@
 //! Commands about the asynchronous channel.
 
-use crate::command::{Access, Command, Example, Kind, Param, Types};
-use crate::fields::{FieldError, Fields};
+use crate::command::{Access, Command, Empty, Example, Types};
+use crate::events::QueuedEvent;
 use crate::method::{Method, ServerMethod};
-use serde::Serialize;
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Parameters of `publish_now`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct PublishNow {
     /// A number of the client's choice.
     pub key: u32,
@@ -15,27 +15,22 @@ pub struct PublishNow {
     pub baseline: bool,
 }
 
-impl PublishNow {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<PublishNow, FieldError> {
-        Ok(PublishNow {
-            key: fields.uint32("key")?,
-            baseline: fields.boolean("baseline")?,
-        })
-    }
-}
-
-/// Reads the parameter `session_id` of `get_async_events`.
-pub fn session_id(fields: &Fields<'_>) -> Result<u32, FieldError> {
-    fields.optional("user", Fields::string)?;
-    fields.uint32("session_id")
+/// Parameters of `get_async_events`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct EventsParams {
+    /// Accepted.
+    #[schemars(extend("x-default" = "not used"))]
+    pub user: Option<String>,
+    /// The session.
+    #[serde(rename = "session_id")]
+    pub session: u32,
 }
 
 /// Reply of `get_async_events`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Events {
     /// The events, oldest first.
-    pub data: Vec<Value>,
+    pub data: Vec<QueuedEvent>,
 }
 
 /// The items of the command table.
@@ -46,18 +41,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Publishes a statistics frame and a notification at once. A client that has just \
               subscribed calls it until it hears one.",
-        types: Types::prose(
-            &[
-                Param::required("key", Kind::Uint32, "A number of the client's choice."),
-                Param::required(
-                    "baseline",
-                    Kind::Boolean,
-                    "Mark the frame as the start of a count.",
-                ),
-            ],
-            "`{}`.",
-            |f| PublishNow::parse(f).map(drop),
-        ),
+        types: Types::of::<PublishNow, Empty>(),
         errors: &[],
         example: Example {
             params: r#"{"key": 684601549, "baseline": false}"#,
@@ -70,14 +54,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Takes the events out of a session's queue. An unknown session is added as a \
               reader.",
-        types: Types::prose(
-            &[
-                Param::required("session_id", Kind::Uint32, "The session."),
-                Param::optional("user", Kind::String, "not used", "Accepted."),
-            ],
-            "`data`: the events, oldest first.",
-            |f| session_id(f).map(drop),
-        ),
+        types: Types::of::<EventsParams, Events>(),
         errors: &["there are too many sessions"],
         example: Example {
             params: r#"{"session_id": 3415546078}"#,

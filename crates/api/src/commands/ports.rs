@@ -1,12 +1,14 @@
 //! Commands about ports: state, attributes and ownership.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
+use std::collections::BTreeMap;
+
+use crate::command::{Access, AnyObject, Command, Empty, Example, PROFILE_ID, Types};
 use crate::fields::{FieldError, Fields};
 use crate::limits::{LEASE_S_MAX, LEASE_S_MIN, USER_BYTES_MAX, VXLAN_PORTS_MAX};
 use crate::method::{Method, PortMethod};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Parameters of commands that name a port only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -16,9 +18,9 @@ pub struct PortParams {
     pub port: u8,
 }
 
-/// Reads the parameter `port_id`.
-pub fn port_id(fields: &Fields<'_>) -> Result<u8, FieldError> {
-    fields.byte("port_id")
+/// The profile of a command that names none.
+pub(crate) fn default_profile() -> String {
+    "_".to_owned()
 }
 
 /// The profile of a command, `_` when none is named.
@@ -27,53 +29,45 @@ pub fn profile_id(fields: &Fields<'_>) -> Result<String, FieldError> {
     Ok(name.unwrap_or("_").to_owned())
 }
 
-/// Reads the parameter `lease_s`: after how many seconds without a word of the owner what it owns
-/// is stopped and released. `None` is never.
-pub fn lease_s(fields: &Fields<'_>) -> Result<Option<f64>, FieldError> {
-    let Some(lease_s) = fields.optional(LEASE_S.name, Fields::double)? else {
-        return Ok(None);
-    };
+/// Reads `lease_s`: after how many seconds without a word of the owner what it owns is stopped and
+/// released. `None` is never.
+pub(crate) fn lease_s<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let lease_s = f64::deserialize(deserializer)?;
     if (LEASE_S_MIN..=LEASE_S_MAX).contains(&lease_s) {
         return Ok(Some(lease_s));
     }
-    let problem = format!("is {lease_s}; give {LEASE_S_MIN} to {LEASE_S_MAX} seconds");
-    Err(fields.bad(LEASE_S.name, problem))
+    let problem = format_args!("is {lease_s}; give {LEASE_S_MIN} to {LEASE_S_MAX} seconds");
+    Err(D::Error::custom(problem))
 }
 
-/// The parameter of `acquire` that TRex's clients do not know.
-pub const LEASE_S: Param = Param::optional(
-    "lease_s",
-    Kind::Double,
-    "no end",
-    "For how many seconds, 1 to 3600, the server waits for the next request of the owner: one with \
-     the `handler`, or `get_async_events` with the session. Without any, it stops the traffic \
-     that this session has started, releases what was acquired (events 1 and 6) and logs why. Time in which the server itself \
-     stands still does not count.",
-);
-
 /// Parameters of `get_port_status`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct PortStatusParams {
-    /// The port.
+    /// Accepted; nothing here takes long.
+    #[schemars(extend("x-default" = "true"))]
+    pub block: Option<bool>,
+    /// The port's number.
+    #[serde(rename = "port_id")]
     pub port: u8,
     /// The profile whose state is wanted too; `*` for all.
+    #[serde(rename = "profile_id")]
+    #[schemars(extend("x-default" = "no `state_profile` in the reply"))]
     pub profile: Option<String>,
 }
 
-impl PortStatusParams {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<PortStatusParams, FieldError> {
-        fields.optional("block", Fields::boolean)?;
-        Ok(PortStatusParams {
-            port: port_id(fields)?,
-            profile: fields
-                .optional("profile_id", Fields::string)?
-                .map(str::to_owned),
-        })
-    }
+/// Parameters of `set_port_attr`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct PortAttributeParams {
+    /// What to change: `promiscuous: {enabled}`, `multicast: {enabled}`, `link_status: {up}`,
+    /// `vxlan_fs: [UDP port]`.
+    #[serde(rename = "attr")]
+    pub attributes: AnyObject,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
 }
 
-/// Parameters of `set_port_attr`.
+/// What `set_port_attr` is to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetPortAttribute {
     /// The port.
@@ -93,9 +87,10 @@ pub struct SetPortAttribute {
 impl SetPortAttribute {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'_>) -> Result<SetPortAttribute, FieldError> {
+        let PortAttributeParams { port, .. } = fields.read()?;
         let attributes = fields.object("attr")?;
         let mut params = SetPortAttribute {
-            port: port_id(fields)?,
+            port,
             ..SetPortAttribute::default()
         };
         for name in attributes.names() {
@@ -130,56 +125,71 @@ fn vxlan_ports(attributes: &Fields<'_>, name: &str) -> Result<Vec<u16>, FieldErr
 }
 
 /// Parameters of `acquire`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct Acquire {
-    /// The port.
-    pub port: u8,
-    /// Who takes it.
-    pub user: String,
-    /// The user's session; not 0.
+    /// The user's session, above 0.
+    #[serde(rename = "session_id", deserialize_with = "session")]
     pub session: u32,
+    /// Who takes it.
+    #[serde(deserialize_with = "user")]
+    pub user: String,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
     /// Even when it belongs to somebody.
     pub force: bool,
-    /// How long the owner may be silent, in seconds.
+    /// For how many seconds, 1 to 3600, the server waits for the next request of the owner: one with
+    /// the `handler`, or `get_async_events` with the session. Without any, it stops the traffic that
+    /// this session has started, releases what was acquired (events 1 and 6) and logs why. Time in
+    /// which the server itself stands still does not count.
+    #[serde(default, deserialize_with = "lease_s")]
+    #[schemars(extend("x-default" = "no end"))]
     pub lease_s: Option<f64>,
 }
 
-impl Acquire {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<Acquire, FieldError> {
-        let session = fields.uint32("session_id")?;
-        if session == 0 {
-            return Err(fields.bad("session_id", "is 0; it must be a number above 0"));
-        }
-        let user = fields.string("user")?;
-        if user.is_empty() {
-            // An owner without a name looks like none.
-            return Err(fields.bad("user", "is empty; give a name"));
-        }
-        if user.len() > USER_BYTES_MAX {
-            let problem = format!("has {} bytes; the most is {USER_BYTES_MAX}", user.len());
-            return Err(fields.bad("user", problem));
-        }
-        Ok(Acquire {
-            port: port_id(fields)?,
-            user: user.to_owned(),
-            session,
-            force: fields.boolean("force")?,
-            lease_s: lease_s(fields)?,
-        })
+pub(crate) fn session<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Err(D::Error::custom("is 0; it must be a number above 0")),
+        session => Ok(session),
     }
 }
 
+pub(crate) fn user<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let user = String::deserialize(deserializer)?;
+    if user.is_empty() {
+        // An owner without a name looks like none.
+        return Err(D::Error::custom("is empty; give a name"));
+    }
+    if user.len() > USER_BYTES_MAX {
+        let bytes = user.len();
+        let problem = format_args!("has {bytes} bytes; the most is {USER_BYTES_MAX}");
+        return Err(D::Error::custom(problem));
+    }
+    Ok(user)
+}
+
+/// The handler, a string: commands that change the port must carry it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Handler(pub String);
+
+/// Reply of `get_owner`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PortOwnerName {
+    /// The user, `<FREE>` when there is none.
+    pub owner: String,
+}
+
 /// Reply of `get_port_status`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PortStatus {
     /// The owner; empty when free.
     pub owner: String,
     /// `IDLE`, `STREAMS` or `TX`: the busiest of its profiles.
     pub state: &'static str,
-    /// The state of the profile that was asked for, or of each for `*`.
+    /// The state of the profile that was asked for, or for `*` of each.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub state_profile: Option<Value>,
+    pub state_profile: Option<ProfileStates>,
     /// Service mode.
     pub service: bool,
     /// Service mode for some protocols only.
@@ -191,11 +201,84 @@ pub struct PortStatus {
     /// Attributes.
     pub attr: PortAttributes,
     /// Receive features.
-    pub rx_info: Value,
+    pub rx_info: ReceiveFeatures,
+}
+
+/// The states of a port's profiles.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ProfileStates {
+    /// Of one.
+    One(&'static str),
+    /// Of all, by name.
+    All(BTreeMap<String, &'static str>),
+}
+
+/// What watches a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ReceiveFeatures {
+    /// Always off.
+    pub latency: Feature,
+    /// The receive queue.
+    pub queue: QueueFeature,
+    /// Always on.
+    pub stack: Feature,
+    /// Whether the port announces its IPv4 address.
+    pub grat_arp: AnnounceFeature,
+    /// The socket that the port is joined to.
+    pub capture_port: SocketFeature,
+    /// Always off.
+    pub capwap_proxy: Feature,
+}
+
+/// A receive feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Feature {
+    /// On.
+    pub is_active: bool,
+}
+
+/// A receive queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct QueueFeature {
+    /// On.
+    pub is_active: bool,
+    /// Frames that it keeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
+    /// Frames that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+/// Announcements of an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AnnounceFeature {
+    /// On.
+    pub is_active: bool,
+    /// Seconds between two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_sec: Option<u64>,
+}
+
+/// A socket that a port is joined to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SocketFeature {
+    /// On.
+    pub is_active: bool,
+    /// Its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Which of the received frames, in the language of tcpdump.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bpf_filter: Option<String>,
+    /// Always true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket_open: Option<bool>,
 }
 
 /// Attributes of a port.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PortAttributes {
     /// Takes frames for other MAC addresses.
     pub promiscuous: Enabled,
@@ -210,22 +293,84 @@ pub struct PortAttributes {
     /// UDP ports that are VXLAN.
     pub vxlan_fs: Vec<u16>,
     /// Flow control: mode −1 for a port without.
-    pub fc: Value,
-    /// VLAN tags of the port itself.
-    pub vlan: Value,
-    /// Addresses.
-    pub layer_cfg: Value,
+    pub fc: FlowControl,
+    /// VLAN tags of the port itself; absent in events that do not change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<VlanTags>,
+    /// Addresses; absent in events that do not change them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer_cfg: Option<LayerConfig>,
+}
+
+/// Flow control of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FlowControl {
+    /// −1 for a port without.
+    pub mode: i32,
+}
+
+/// The VLAN tags of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VlanTags {
+    /// The outer first.
+    pub tags: Vec<u16>,
+}
+
+/// The addresses of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LayerConfig {
+    /// Layer 2.
+    pub ether: EtherConfig,
+    /// Layer 3.
+    pub ipv4: Ipv4Config,
+    /// IPv6.
+    pub ipv6: Ipv6Config,
+}
+
+/// The MAC addresses of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct EtherConfig {
+    /// Its own.
+    pub src: String,
+    /// Where its frames go.
+    pub dst: String,
+    /// `configured`, or `unconfigured` while the gateway's is not known.
+    pub state: &'static str,
+}
+
+/// The IPv4 addresses of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Ipv4Config {
+    /// `none` in layer 2 mode, or whether the gateway's MAC address is known: `resolved` or
+    /// `unresolved`.
+    pub state: &'static str,
+    /// Its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src: Option<String>,
+    /// The gateway's or peer's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dst: Option<String>,
+}
+
+/// The IPv6 address of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Ipv6Config {
+    /// On.
+    pub enabled: bool,
+    /// Its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src: Option<String>,
 }
 
 /// Something that is on or off.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Enabled {
     /// On.
     pub enabled: bool,
 }
 
 /// The link of a port.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Link {
     /// Up.
     pub up: bool,
@@ -238,7 +383,7 @@ pub struct Link {
 }
 
 /// An MTU that somebody has changed while the server runs, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MtuChange {
     /// Now.
     pub now: usize,
@@ -253,27 +398,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_port_status",
         access: Access::Api,
         doc: "Owner, state, attributes and receive features of a port.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                Param::optional(
-                    "profile_id",
-                    Kind::String,
-                    "no `state_profile` in the reply",
-                    "The profile whose state is wanted too; `*` for all.",
-                ),
-                Param::optional(
-                    "block",
-                    Kind::Boolean,
-                    "true",
-                    "Accepted; nothing here takes long.",
-                ),
-            ],
-            "`owner` (empty when free), `state` (`IDLE`, `STREAMS`, `TX`), `state_profile` (a \
-                string, or an object by profile for `*`), `service`, `service_filtered`, \
-                `profile_count`, `max_stream_id`, `attr`, `rx_info`.",
-            |f| PortStatusParams::parse(f).map(drop),
-        ),
+        types: Types::of::<PortStatusParams, PortStatus>(),
         errors: &["no such port", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "*", "block": false}"#,
@@ -285,11 +410,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_owner",
         access: Access::Api,
         doc: "Who owns a port.",
-        types: Types::prose(
-            &[PORT_ID],
-            "`owner`: the user, `<FREE>` when there is none.",
-            |f| port_id(f).map(drop),
-        ),
+        types: Types::of::<PortParams, PortOwnerName>(),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
@@ -311,19 +432,7 @@ pub const COMMANDS: &[Command] = &[
               this port may use them, and what arrives at it within them is counted; an empty \
               list forgets them. Sends event 8 for each port that has changed. An error changes \
               nothing.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                Param::required(
-                    "attr",
-                    Kind::Object,
-                    "`promiscuous: {enabled}`, `multicast: {enabled}`, `link_status: {up}`, \
-                 `vxlan_fs: [UDP port]`.",
-                ),
-            ],
-            "`{}`.",
-            |f| SetPortAttribute::parse(f).map(drop),
-        ),
+        types: Types::of::<PortAttributeParams, Empty>(),
         errors: &[
             "no such port",
             "unknown attribute",
@@ -341,17 +450,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "Takes a port, so that nobody else changes it. The same user and session get their \
               handler again; with `force`, a new one. Creates the session's event queue.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                Param::required("user", Kind::String, "Who takes it."),
-                Param::required("session_id", Kind::Uint32, "The user's session, above 0."),
-                Param::required("force", Kind::Boolean, "Even when it belongs to somebody."),
-                LEASE_S,
-            ],
-            "The handler, a string: commands that change the port must carry it.",
-            |f| Acquire::parse(f).map(drop),
-        ),
+        types: Types::of::<Acquire, Handler>(),
         errors: &[
             "no such port",
             "the port belongs to another user, or to another session of the same, and `force` \
@@ -369,7 +468,7 @@ pub const COMMANDS: &[Command] = &[
         name: "release",
         access: Access::Owner,
         doc: "Gives a port back. Its traffic goes on, and its streams stay.",
-        types: Types::prose(&[PORT_ID], "`{}`.", |f| port_id(f).map(drop)),
+        types: Types::of::<PortParams, Empty>(),
         errors: &["no such port", "the port is not yours"],
         example: Example {
             params: r#"{"port_id": 0}"#,

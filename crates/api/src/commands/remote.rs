@@ -2,11 +2,13 @@
 
 use std::num::NonZeroU32;
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, Param, Types};
-use crate::commands::ports::port_id;
+use crate::command::{Access, Command, Example, Types};
 use crate::commands::traffic::duration;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatelessMethod};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// In `count`: frames keep the source MAC of the capture.
 const CAPTURE_SOURCE_MAC: u32 = 1 << 31;
@@ -14,6 +16,42 @@ const CAPTURE_SOURCE_MAC: u32 = 1 << 31;
 const CAPTURE_DESTINATION_MAC: u32 = 1 << 30;
 
 /// Parameters of `push_remote`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct PushRemoteParams<'a> {
+    /// How often the whole file is sent, 0 is without end; plus 2³¹ to keep the source MACs of the
+    /// capture and 2³⁰ to keep its destination MACs, which are the port's otherwise.
+    pub count: u32,
+    /// Use the port's peer for the other direction.
+    #[serde(default)]
+    pub is_dual: bool,
+    /// With `is_dual`: what `acquire` answered for the peer.
+    #[serde(default)]
+    pub slave_handler: &'a str,
+    /// The file on the server's machine: an absolute path, or one relative to the folder that the
+    /// server was started in.
+    #[serde(deserialize_with = "file_name")]
+    pub pcap_filename: &'a str,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// Microseconds between two packets; -1 takes the recorded gaps, and the first packet of the
+    /// next round follows the last at once.
+    #[serde(rename = "ipg_usec", deserialize_with = "gap")]
+    #[schemars(with = "f64")]
+    pub gap_us: Option<f64>,
+    /// Gaps that are shorter after `speedup` become so long.
+    #[serde(rename = "min_ipg_usec", default, deserialize_with = "gap_min")]
+    pub gap_min_us: f64,
+    /// Above 0; gaps are divided by it.
+    #[serde(deserialize_with = "speedup")]
+    pub speedup: f64,
+    /// Seconds; -1 for no end.
+    #[serde(rename = "duration", deserialize_with = "duration")]
+    #[schemars(with = "f64")]
+    pub duration_s: Option<f64>,
+}
+
+/// What `push_remote` is to send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushRemote<'a> {
     /// The port.
@@ -42,60 +80,70 @@ pub struct PushRemote<'a> {
 impl<'a> PushRemote<'a> {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'a>) -> Result<PushRemote<'a>, FieldError> {
-        let count = fields.uint32("count")?;
+        let params: PushRemoteParams<'a> = fields.read()?;
+        let count = params.count;
         let rounds = count & !(CAPTURE_SOURCE_MAC | CAPTURE_DESTINATION_MAC);
-        let is_dual = fields.optional("is_dual", Fields::boolean)?;
-        let slave_handler = fields.optional("slave_handler", Fields::string)?;
-        let filename = fields.string("pcap_filename")?;
-        if filename.is_empty() || filename.contains('\0') {
-            return Err(fields.bad("pcap_filename", "names no file; give a path"));
-        }
         Ok(PushRemote {
-            port: port_id(fields)?,
-            filename,
-            gap_us: gap(fields)?,
-            gap_min_us: gap_min(fields)?,
-            speedup: speedup(fields)?,
+            port: params.port,
+            filename: params.pcap_filename,
+            gap_us: params.gap_us,
+            gap_min_us: params.gap_min_us,
+            speedup: params.speedup,
             rounds: NonZeroU32::new(rounds),
             capture_source_mac: count & CAPTURE_SOURCE_MAC != 0,
             capture_destination_mac: count & CAPTURE_DESTINATION_MAC != 0,
-            duration_s: duration(fields)?,
-            slave_handler: is_dual
-                .unwrap_or(false)
-                .then(|| slave_handler.unwrap_or_default()),
+            duration_s: params.duration_s,
+            slave_handler: params.is_dual.then_some(params.slave_handler),
         })
     }
 }
 
-fn gap(fields: &Fields<'_>) -> Result<Option<f64>, FieldError> {
-    let gap_us = fields.double("ipg_usec")?;
+fn file_name<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<&'a str, D::Error> {
+    let name = <&'de str>::deserialize(deserializer)?;
+    if name.is_empty() || name.contains('\0') {
+        return Err(D::Error::custom("names no file; give a path"));
+    }
+    Ok(name)
+}
+
+fn gap<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let gap_us = f64::deserialize(deserializer)?;
     if gap_us == -1.0 {
         return Ok(None);
     }
     if gap_us < 0.0 {
-        let problem = format!("is {gap_us}; give 0 or more, or -1 for the recorded gaps");
-        return Err(fields.bad("ipg_usec", problem));
+        let problem = format_args!("is {gap_us}; give 0 or more, or -1 for the recorded gaps");
+        return Err(D::Error::custom(problem));
     }
     Ok(Some(gap_us))
 }
 
-fn gap_min(fields: &Fields<'_>) -> Result<f64, FieldError> {
-    let gap_us = fields.optional("min_ipg_usec", Fields::double)?;
-    let gap_us = gap_us.unwrap_or(0.0);
+fn gap_min<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let gap_us = f64::deserialize(deserializer)?;
     if gap_us < 0.0 {
-        let problem = format!("is {gap_us}; give 0 or more");
-        return Err(fields.bad("min_ipg_usec", problem));
+        let problem = format_args!("is {gap_us}; give 0 or more");
+        return Err(D::Error::custom(problem));
     }
     Ok(gap_us)
 }
 
-fn speedup(fields: &Fields<'_>) -> Result<f64, FieldError> {
-    let speedup = fields.double("speedup")?;
+fn speedup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let speedup = f64::deserialize(deserializer)?;
     if speedup <= 0.0 {
-        let problem = format!("is {speedup}; it must be above 0");
-        return Err(fields.bad("speedup", problem));
+        let problem = format_args!("is {speedup}; it must be above 0");
+        return Err(D::Error::custom(problem));
     }
     Ok(speedup)
+}
+
+/// Reply of `push_remote`. It comes before the first packet leaves. Events 0 and 4 (or 1, when
+/// stopped) of the port follow, and with `is_dual` those of its peer.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct RemotePushed {
+    /// How many packets of the file were recorded before one in front of them, where there are some:
+    /// they leave with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_packets: Option<usize>,
 }
 
 /// The items of the command table.
@@ -116,53 +164,7 @@ pub const COMMANDS: &[Command] = &[Command {
           later stands opposite to whom it sends to, where that is known, and on this side where \
           it is not. MAC addresses are looked at, or IP addresses when by MAC addresses all \
           packets go one way. Stopping this port stops both.",
-    types: Types::prose(
-        &[
-            PORT_ID,
-            Param::required(
-                "pcap_filename",
-                Kind::String,
-                "The file on the server's machine: an absolute path, or one relative to the folder \
-             that the server was started in.",
-            ),
-            Param::required(
-                "ipg_usec",
-                Kind::Double,
-                "Microseconds between two packets; -1 takes the recorded gaps, and the first packet \
-             of the next round follows the last at once.",
-            ),
-            Param::optional(
-                "min_ipg_usec",
-                Kind::Double,
-                "0",
-                "Gaps that are shorter after `speedup` become so long.",
-            ),
-            Param::required("speedup", Kind::Double, "Above 0; gaps are divided by it."),
-            Param::required(
-                "count",
-                Kind::Uint32,
-                "How often the whole file is sent, 0 is without end; plus 2³¹ to keep the source MACs \
-             of the capture and 2³⁰ to keep its destination MACs, which are the port's otherwise.",
-            ),
-            Param::required("duration", Kind::Double, "Seconds; -1 for no end."),
-            Param::optional(
-                "is_dual",
-                Kind::Boolean,
-                "false",
-                "Use the port's peer for the other direction.",
-            ),
-            Param::optional(
-                "slave_handler",
-                Kind::String,
-                "\"\"",
-                "With `is_dual`: what `acquire` answered for the peer.",
-            ),
-        ],
-        "`{}`, before the first packet leaves; with `early_packets`, how many packets of the file were \
-            recorded before one in front of them, where there are some: they leave with it. Events 0 and 4 (or 1, when stopped) of the port \
-            follow, and with `is_dual` those of its peer.",
-        |f| PushRemote::parse(f).map(drop),
-    ),
+    types: Types::of::<PushRemoteParams<'static>, RemotePushed>(),
     errors: &[
         "no such port",
         "the port is not yours, or with `is_dual` its peer is not or is not there",

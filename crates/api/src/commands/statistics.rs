@@ -1,33 +1,25 @@
 //! Commands that read counters and rates.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, Param, Types};
-use crate::commands::ports::port_id;
-use crate::fields::{FieldError, Fields};
+use crate::command::{Access, Command, Empty, Example, Types};
+use crate::commands::ports::PortParams;
 use crate::method::{Method, PortMethod, ServerMethod};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Parameters of `get_port_stats`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct PortStatsParams {
-    /// The port.
+    /// The port's number.
+    #[serde(rename = "port_id")]
     pub port: u8,
-    /// Count frames by size too.
+    /// Allosaur's own: count frames by size too.
+    #[serde(default)]
     pub by_size: bool,
-}
-
-impl PortStatsParams {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<PortStatsParams, FieldError> {
-        Ok(PortStatsParams {
-            port: port_id(fields)?,
-            by_size: fields.optional("by_size", Fields::boolean)? == Some(true),
-        })
-    }
 }
 
 /// Reply of `get_port_stats`. Bytes are with the frame check sequence; counters count from the
 /// server's start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PortStats {
     /// Frames sent.
     pub opackets: u64,
@@ -56,7 +48,8 @@ pub struct PortStats {
     pub missed_packets: u64,
     /// Times that the port's queue was full and a burst had to wait.
     pub queue_full: u64,
-    /// Frames that the link towards the port lost, as it was told to.
+    /// Frames lost on arrival: by a link in memory, as it was told to, or else because nobody took
+    /// them in time; only then they are `ierrors` too.
     pub rx_lost_packets: u64,
     /// Frames by size, if asked for. Never otherwise: TRex's client adds up whatever it finds
     /// here, and can add numbers only.
@@ -65,7 +58,7 @@ pub struct PortStats {
 }
 
 /// Frames by size, in both directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sizes {
     /// Sent.
     pub tx_by_size: BySize,
@@ -74,7 +67,7 @@ pub struct Sizes {
 }
 
 /// Frames by size, in bytes with the frame check sequence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BySize {
     /// Up to 64 bytes.
     #[serde(rename = "64")]
@@ -115,7 +108,7 @@ impl From<[u64; 7]> for BySize {
 }
 
 /// Reply of `get_global_stats`: sums over ports and threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GlobalStats {
     /// How busy the data threads are, in percent, on average.
     pub m_cpu_util: f64,
@@ -157,41 +150,61 @@ pub struct GlobalStats {
 }
 
 /// The part of [`GlobalStats`] that is always 0 in stateless mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[allow(missing_docs)] // The names are TRex's, and all are 0 here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct StatefulStats {
+    /// Connections begun a second.
     pub m_tx_cps: f64,
+    /// Connections a second that were to begin.
     pub m_tx_expected_cps: f64,
+    /// Packets a second that were to be sent.
     pub m_tx_expected_pps: f64,
+    /// Bits a second that were to be sent.
     pub m_tx_expected_bps: f64,
+    /// TRex's; 0.
     pub m_total_alloc_error: u64,
+    /// TRex's; 0.
     pub m_total_queue_drop: u64,
+    /// Flows that are open.
     pub m_active_flows: f64,
+    /// Flows that were opened.
     pub m_open_flows: f64,
+    /// TRex's; 0.
     pub m_total_clients: u64,
+    /// TRex's; 0.
     pub m_total_servers: u64,
+    /// TRex's; 0.
     pub m_active_sockets: u64,
+    /// TRex's; 0.
     pub m_socket_util: f64,
+    /// TRex's, of its address translation; 0.
     pub m_total_nat_time_out: u64,
+    /// TRex's, of its address translation; 0.
     pub m_total_nat_time_out_wait_ack: u64,
+    /// TRex's, of its address translation; 0.
     pub m_total_nat_no_fid: u64,
+    /// TRex's, of its address translation; 0.
     pub m_total_nat_active: u64,
+    /// TRex's, of its address translation; 0.
     pub m_total_nat_syn_wait: u64,
+    /// TRex's, of its address translation; 0.
     pub m_total_nat_open: u64,
+    /// TRex's, of its address translation; 0.
     pub m_total_nat_learn_error: u64,
 }
 
 /// Reply of `get_port_xstats_names`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct XstatsNames {
     /// The names; the same for all ports.
     pub xstats_names: Vec<String>,
 }
 
 /// Reply of `get_port_xstats_values`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct XstatsValues {
-    /// The values, in the order of the names.
+    /// The values, in the order of the names; 0 for those that this port does not have. Bytes are
+    /// without the frame check sequence here. Where a driver of DPDK's has a counter of the same name
+    /// as ours, it is the driver's.
     pub xstats_values: Vec<u64>,
 }
 
@@ -205,14 +218,9 @@ pub const COMMANDS: &[Command] = &[
               difference between the newest half-second reading and the one two before it. \
               Counters count from the server's start; a client that clears them keeps the \
               difference itself.",
-        types: Types::prose(
-            &[],
-            "The `m_*` fields. `m_total_missed_packets` is Allosaur's own: frames that were \
-                due and were not sent in time. Fields of stateful mode are 0.",
-            |_| Ok(()),
-        ),
+        types: Types::of::<Empty, GlobalStats>(),
         errors: &[],
-        example: crate::command::Example {
+        example: Example {
             params: "{}",
             result: r#"{"m_cpu_util": 0.56, "m_tx_bps": 1194796.1, "m_tx_pps": 2333.6, "m_total_tx_pkts": 245248, "m_total_missed_packets": 0}"#,
         },
@@ -222,26 +230,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_port_stats",
         access: Access::Api,
         doc: "Counters and rates of a port. Rates as in `get_global_stats`.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                Param::optional(
-                    "by_size",
-                    Kind::Boolean,
-                    "false",
-                    "Allosaur's own: count frames by size too.",
-                ),
-            ],
-            "`opackets`, `obytes`, `ipackets`, `ibytes`, `ierrors`, `oerrors` (could not leave the \
-                port: refused by the kernel, or still waiting when traffic had ended), \
-                `m_total_tx_bps`, `m_total_tx_pps`, `m_total_rx_bps`, `m_total_rx_pps`, \
-                `m_cpu_util`; Allosaur's own: `missed_packets` (due and not sent in time), \
-                `queue_full`, `rx_lost_packets` (lost on arrival: by a link in memory, as it was told \
-                to, or else because nobody took them in time; only then they are `ierrors` too), and \
-                with `by_size` also `tx_by_size` and `rx_by_size`, in bytes with the frame check \
-                sequence.",
-            |f| PortStatsParams::parse(f).map(drop),
-        ),
+        types: Types::of::<PortStatsParams, PortStats>(),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0, "by_size": true}"#,
@@ -254,11 +243,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The names of the extended counters: ours, then those that interfaces (`kernel_*`) and \
               DPDK's drivers have themselves.",
-        types: Types::prose(
-            &[PORT_ID],
-            "`xstats_names`: a list of names, the same for all ports.",
-            |f| port_id(f).map(drop),
-        ),
+        types: Types::of::<PortParams, XstatsNames>(),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
@@ -270,13 +255,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_port_xstats_values",
         access: Access::Api,
         doc: "The values of a port's extended counters.",
-        types: Types::prose(
-            &[PORT_ID],
-            "`xstats_values`: the values in the order of the names; 0 for those that this port \
-                does not have. Bytes are without the frame check sequence here. Where a driver of \
-                DPDK's has a counter of the same name as ours, it is the driver's.",
-            |f| port_id(f).map(drop),
-        ),
+        types: Types::of::<PortParams, XstatsValues>(),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,

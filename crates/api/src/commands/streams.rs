@@ -2,14 +2,68 @@
 
 pub mod stream;
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
-use crate::commands::ports::{port_id, profile_id};
-use crate::commands::traffic::ProfileParams;
+use std::collections::BTreeMap;
+
+use crate::command::{Access, AnyObject, Command, Empty, Example, Types};
+use crate::commands::ports::{PortParams, default_profile};
+use crate::commands::traffic::ProfilesParams;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatelessMethod};
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Parameters of commands on one stream.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct StreamParams {
+    /// Accepted.
+    #[serde(default = "yes")]
+    pub get_pkt: bool,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// The profile on the port.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
+    /// The stream's number.
+    pub stream_id: u32,
+}
+
+/// Parameters of `get_all_streams`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct AllStreamsParams {
+    /// Accepted.
+    #[serde(default = "yes")]
+    pub get_pkt: bool,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// The profile on the port; `*` for all.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
+}
 
 /// Parameters of `add_stream`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct AddStreamParams {
+    /// The stream, see below.
+    pub stream: AnyObject,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// The profile on the port.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
+    /// The stream's number, unique in the profile.
+    pub stream_id: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What `add_stream` is to add.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddStream<'a> {
     /// The port.
@@ -25,47 +79,51 @@ pub struct AddStream<'a> {
 impl<'a> AddStream<'a> {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'a>) -> Result<AddStream<'a>, FieldError> {
-        fields.object("stream")?;
+        let params: AddStreamParams = fields.read()?;
         Ok(AddStream {
-            port: port_id(fields)?,
-            profile: profile_id(fields)?,
-            stream_id: fields.uint32("stream_id")?,
+            port: params.port,
+            profile: params.profile,
+            stream_id: params.stream_id,
             stream: fields.value("stream")?,
         })
     }
 }
 
-/// Parameters of commands on one stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamParams {
-    /// The port.
-    pub port: u8,
-    /// The profile.
-    pub profile: String,
-    /// The stream.
-    pub stream_id: u32,
+/// The names of profiles.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ProfileNames(pub Vec<String>);
+
+/// The numbers of a profile's streams; for `*` an object of them by profile.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StreamNumbers {
+    /// Of one profile.
+    One(Vec<u32>),
+    /// Of all, by name.
+    All(BTreeMap<String, Vec<u32>>),
 }
 
-impl StreamParams {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<StreamParams, FieldError> {
-        fields.optional("get_pkt", Fields::boolean)?;
-        Ok(StreamParams {
-            port: port_id(fields)?,
-            profile: profile_id(fields)?,
-            stream_id: fields.uint32("stream_id")?,
-        })
-    }
+/// Reply of `get_all_streams`.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct AllStreams<'a> {
+    /// Of one profile: its streams by number, as they were given to `add_stream`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<u32, Map<String, Value>>>")]
+    pub streams: Option<BTreeMap<u32, &'a RawValue>>,
+    /// For `*`: the streams by number, by profile, without profiles that have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<u32, Map<String, Value>>>>")]
+    pub profiles: Option<BTreeMap<String, BTreeMap<u32, &'a RawValue>>>,
 }
 
-const STREAM_ID: Param = Param::required("stream_id", Kind::Uint32, "The stream's number.");
-const ALL_PROFILES: Param = Param::optional(
-    "profile_id",
-    Kind::String,
-    "\"_\"",
-    "The profile on the port; `*` for all.",
-);
-const GET_PKT: Param = Param::optional("get_pkt", Kind::Boolean, "true", "Accepted.");
+/// Reply of `get_stream`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OneStream<'a> {
+    /// The stream, as it was given to `add_stream`.
+    #[schemars(with = "Map<String, Value>")]
+    pub stream: &'a RawValue,
+}
 
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
@@ -75,7 +133,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The profiles on a port. The profile `_` is always there; others appear with their \
               first stream.",
-        types: Types::prose(&[PORT_ID], "A list of names.", |f| port_id(f).map(drop)),
+        types: Types::of::<PortParams, ProfileNames>(),
         errors: &["no such port"],
         example: Example {
             params: r#"{"port_id": 0}"#,
@@ -87,11 +145,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_stream_list",
         access: Access::Api,
         doc: "The numbers of a profile's streams.",
-        types: Types::prose(
-            &[PORT_ID, ALL_PROFILES],
-            "A list of numbers; for `*` an object by profile.",
-            |f| ProfileParams::parse(f).map(drop),
-        ),
+        types: Types::of::<ProfilesParams, StreamNumbers>(),
         errors: &["no such port", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_"}"#,
@@ -103,15 +157,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_all_streams",
         access: Access::Api,
         doc: "All streams of a profile, as they were given to `add_stream`.",
-        types: Types::prose(
-            &[PORT_ID, ALL_PROFILES, GET_PKT],
-            "`streams`: an object by stream number; for `*`, `profiles`: an object by \
-                profile, without those that have no streams.",
-            |f| {
-                fields_get_pkt(f)?;
-                ProfileParams::parse(f).map(drop)
-            },
-        ),
+        types: Types::of::<AllStreamsParams, AllStreams<'static>>(),
         errors: &["no such port", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "*"}"#,
@@ -123,11 +169,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_stream",
         access: Access::Api,
         doc: "One stream, as it was given to `add_stream`.",
-        types: Types::prose(
-            &[PORT_ID, PROFILE_ID, STREAM_ID, GET_PKT],
-            "`stream`: the stream.",
-            |f| StreamParams::parse(f).map(drop),
-        ),
+        types: Types::of::<StreamParams, OneStream<'static>>(),
         errors: &["no such port", "no such profile", "no such stream"],
         example: Example {
             params: r#"{"port_id": 0, "stream_id": 1, "get_pkt": true}"#,
@@ -140,16 +182,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Adds a stream to a profile, which must not be transmitting. Each field is checked \
               here; what depends on other streams, at `start_traffic`.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                PROFILE_ID,
-                STREAM_ID,
-                Param::required("stream", Kind::Object, "The stream, see below."),
-            ],
-            "`{}`.",
-            |f| AddStream::parse(f).map(drop),
-        ),
+        types: Types::of::<AddStreamParams, Empty>(),
         errors: &[
             "the port is not yours",
             "the profile is transmitting",
@@ -168,9 +201,7 @@ pub const COMMANDS: &[Command] = &[
         name: "remove_stream",
         access: Access::Owner,
         doc: "Removes a stream from a profile, which must not be transmitting.",
-        types: Types::prose(&[PORT_ID, PROFILE_ID, STREAM_ID], "`{}`.", |f| {
-            StreamParams::parse(f).map(drop)
-        }),
+        types: Types::of::<StreamParams, Empty>(),
         errors: &[
             "the port is not yours",
             "the profile is transmitting",
@@ -187,9 +218,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Removes all streams of a profile, or of all profiles with `*`. None of them may be \
               transmitting.",
-        types: Types::prose(&[PORT_ID, ALL_PROFILES], "`{}`.", |f| {
-            ProfileParams::parse(f).map(drop)
-        }),
+        types: Types::of::<ProfilesParams, Empty>(),
         errors: &[
             "the port is not yours",
             "a profile is transmitting",
@@ -201,7 +230,3 @@ pub const COMMANDS: &[Command] = &[
         },
     },
 ];
-
-fn fields_get_pkt(fields: &Fields<'_>) -> Result<Option<bool>, FieldError> {
-    fields.optional("get_pkt", Fields::boolean)
-}

@@ -1,65 +1,148 @@
 //! Commands that start and stop traffic.
 
-use crate::command::{Access, Command, Example, Kind, PORT_ID, PROFILE_ID, Param, Types};
-use crate::commands::ports::{port_id, profile_id};
-use crate::fields::{FieldError, Fields};
+use crate::command::{Access, Command, Empty, Example, Types};
+use crate::commands::ports::default_profile;
 use crate::method::{Method, StatelessMethod};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Parameters of `start_traffic`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct StartTraffic {
-    /// The port.
+    /// Bit n: the n-th data thread of the port takes part.
+    #[serde(default = "all_cores")]
+    #[schemars(extend("x-default" = "all"))]
+    pub core_mask: u64,
+    /// The port's number.
+    #[serde(rename = "port_id")]
     pub port: u8,
-    /// The profile.
+    /// The profile on the port.
+    #[serde(rename = "profile_id", default = "default_profile")]
     pub profile: String,
     /// How fast.
+    #[serde(rename = "mul", deserialize_with = "absolute")]
+    #[schemars(with = "AbsoluteRate")]
     pub multiplier: Multiplier,
-    /// How long, in seconds; `None` without end.
+    /// Seconds, at most 10⁹, or -1 for no end.
+    #[serde(rename = "duration", deserialize_with = "duration")]
+    #[schemars(with = "f64")]
     pub duration_s: Option<f64>,
     /// Even faster than the line, and before the gateway's MAC address is known.
     pub force: bool,
-    /// Bit n: the n-th data thread of the port takes part.
-    pub core_mask: u64,
-    /// When, on the clock of `ping`, in seconds; `None` for now.
+    /// When, in seconds on the clock of `ping`.
+    #[serde(rename = "start_at_ts", default, deserialize_with = "start_at")]
+    #[schemars(with = "Option<f64>", extend("x-default" = "0: now"))]
     pub start_at_s: Option<f64>,
 }
 
-impl StartTraffic {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<StartTraffic, FieldError> {
-        let core_mask = fields.optional("core_mask", Fields::uint64)?;
-        Ok(StartTraffic {
-            port: port_id(fields)?,
-            profile: profile_id(fields)?,
-            multiplier: Multiplier::parse_absolute(&fields.object("mul")?)?,
-            duration_s: duration(fields)?,
-            force: fields.boolean("force")?,
-            core_mask: core_mask.unwrap_or(u64::MAX),
-            start_at_s: fields
-                .optional("start_at_ts", Fields::double)?
-                .filter(|ts| *ts != 0.0),
-        })
-    }
+fn all_cores() -> u64 {
+    u64::MAX
+}
+
+fn start_at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    f64::deserialize(deserializer).map(|ts| (ts != 0.0).then_some(ts))
 }
 
 /// Longest duration, about thirty years; what is longer is meant to have no end.
 const DURATION_S_MAX: f64 = 1e9;
 
 /// Reads `duration`.
-pub(crate) fn duration(fields: &Fields<'_>) -> Result<Option<f64>, FieldError> {
-    let seconds = fields.double("duration")?;
+pub(crate) fn duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
     if seconds == -1.0 {
         return Ok(None);
     }
     if seconds <= 0.0 || seconds > DURATION_S_MAX {
-        let problem = format!(
+        return Err(D::Error::custom(format_args!(
             "is {seconds}; it must be above 0 and at most {DURATION_S_MAX} seconds, or -1 for no \
              end"
-        );
-        return Err(fields.bad("duration", problem));
+        )));
     }
     Ok(Some(seconds))
+}
+
+/// A rate, all of a profile's highest rate.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct AbsoluteRate {
+    /// The rate is the new one.
+    pub op: AbsoluteOperation,
+    /// What the value is: `raw` (a factor of the streams' rates), `pps`, `bps` (layer 2), `bpsl1`
+    /// (layer 1) or `percentage` (of the line rate, at layer 1).
+    #[serde(rename = "type")]
+    pub unit: RateUnit,
+    /// The value, above 0.
+    #[serde(deserialize_with = "above_zero")]
+    pub value: f64,
+}
+
+/// A rate, or a change of it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct RateChange {
+    /// What the value is: the new rate, or so much more or less than now.
+    pub op: MultiplierOperation,
+    /// As of `start_traffic`.
+    #[serde(rename = "type")]
+    pub unit: RateUnit,
+    /// The value, above 0.
+    #[serde(deserialize_with = "above_zero")]
+    pub value: f64,
+}
+
+/// How a rate is meant that cannot be a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum AbsoluteOperation {
+    /// The new rate.
+    #[serde(rename = "abs")]
+    Absolute,
+}
+
+/// How the rate of an update is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum MultiplierOperation {
+    /// The new rate.
+    #[serde(rename = "abs")]
+    Absolute,
+    /// So much more than now.
+    #[serde(rename = "add")]
+    Add,
+    /// So much less than now.
+    #[serde(rename = "sub")]
+    Subtract,
+}
+
+/// What a rate is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RateUnit {
+    /// A factor of the rates in the streams.
+    Raw,
+    /// Bits per second at layer 2.
+    Bps,
+    /// Bits per second at layer 1.
+    BpsL1,
+    /// Packets per second.
+    Pps,
+    /// Percent of the line rate, at layer 1.
+    Percentage,
+}
+
+fn above_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value <= 0.0 {
+        return Err(D::Error::custom(format_args!(
+            "is {value}; it must be above 0"
+        )));
+    }
+    Ok(value)
+}
+
+/// Reads `mul` where nothing but `op` `abs` makes sense.
+pub(crate) fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Multiplier, D::Error> {
+    let rate = AbsoluteRate::deserialize(deserializer)?;
+    Ok(Multiplier::new(rate.unit, rate.value))
 }
 
 /// How fast a profile runs, see [`StartTraffic`].
@@ -78,51 +161,42 @@ pub enum Multiplier {
 }
 
 impl Multiplier {
-    /// Reads `mul` where nothing but `op` `abs` makes sense.
-    pub(crate) fn parse_absolute(fields: &Fields<'_>) -> Result<Multiplier, FieldError> {
-        fields.one_of("op", &["abs"])?;
-        Multiplier::parse(fields)
-    }
-
-    /// Reads `mul`, but not its `op`.
-    pub(crate) fn parse(fields: &Fields<'_>) -> Result<Multiplier, FieldError> {
-        let kinds = ["raw", "bps", "bpsl1", "pps", "percentage"];
-        let kind = fields.one_of("type", &kinds)?;
-        let value = fields.double("value")?;
-        if value <= 0.0 {
-            return Err(fields.bad("value", format!("is {value}; it must be above 0")));
+    /// A value in its unit.
+    pub fn new(unit: RateUnit, value: f64) -> Multiplier {
+        match unit {
+            RateUnit::Raw => Multiplier::Factor(value),
+            RateUnit::Bps => Multiplier::BitsPerSecondL2(value),
+            RateUnit::BpsL1 => Multiplier::BitsPerSecondL1(value),
+            RateUnit::Pps => Multiplier::PacketsPerSecond(value),
+            RateUnit::Percentage => Multiplier::Percent(value),
         }
-        Ok(match kind {
-            "raw" => Multiplier::Factor(value),
-            "bps" => Multiplier::BitsPerSecondL2(value),
-            "bpsl1" => Multiplier::BitsPerSecondL1(value),
-            "pps" => Multiplier::PacketsPerSecond(value),
-            _ => Multiplier::Percent(value),
-        })
     }
 }
 
-/// Parameters of `stop_traffic`, and of others that name a profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Parameters of commands that name a profile.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct ProfileParams {
-    /// The port.
+    /// The port's number.
+    #[serde(rename = "port_id")]
     pub port: u8,
-    /// The profile; `*` for all.
+    /// The profile on the port.
+    #[serde(rename = "profile_id", default = "default_profile")]
     pub profile: String,
 }
 
-impl ProfileParams {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<ProfileParams, FieldError> {
-        Ok(ProfileParams {
-            port: port_id(fields)?,
-            profile: profile_id(fields)?,
-        })
-    }
+/// Parameters of `stop_traffic`, and of others that name a profile or all.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct ProfilesParams {
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+    /// The profile on the port; `*` for all.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
 }
 
 /// Reply of `validate`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Validated {
     /// The highest rates at a multiplier of 1.
     pub rate: ValidatedRates,
@@ -131,21 +205,28 @@ pub struct Validated {
 }
 
 /// Part of [`Validated`]; `min` is what no multiplier changes.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs)] // The names say it.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ValidatedRates {
+    /// Bits a second at layer 2.
     pub max_bps_l2: f64,
+    /// Bits a second at layer 1.
     pub max_bps_l1: f64,
+    /// Packets a second.
     pub max_pps: f64,
+    /// At layer 1, in percent of the line rate.
     pub max_line_util: f64,
+    /// Of `max_bps_l2`, what no multiplier changes.
     pub min_bps_l2: f64,
+    /// Of `max_bps_l1`, what no multiplier changes.
     pub min_bps_l1: f64,
+    /// Of `max_pps`, what no multiplier changes.
     pub min_pps: f64,
+    /// Of `max_line_util`, what no multiplier changes.
     pub min_line_util: f64,
 }
 
 /// Part of [`Validated`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ValidatedGraph {
     /// Microseconds until the last packet; -1 when there is no end.
     pub expected_duration: f64,
@@ -156,13 +237,17 @@ pub struct ValidatedGraph {
 }
 
 /// A stream begins or ends; how much the rate changes with that.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs)] // The names say it.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ValidatedEvent {
+    /// When, in microseconds from the start.
     pub time_usec: f64,
+    /// Bits a second at layer 2.
     pub diff_bps_l2: f64,
+    /// Bits a second at layer 1.
     pub diff_bps_l1: f64,
+    /// Packets a second.
     pub diff_pps: f64,
+    /// The stream.
     pub stream_id: u32,
 }
 
@@ -170,7 +255,7 @@ pub struct ValidatedEvent {
 pub const GRAPH_EVENTS_MAX: usize = 100;
 
 /// Reply of `start_traffic`.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Started {
     /// The factor of the rates in the streams.
     pub multiplier: f64,
@@ -187,43 +272,7 @@ pub const COMMANDS: &[Command] = &[
         doc: "Starts a profile. Events 10 (profile started) and, for the first profile of the \
               port, 0 (port started) are published before the reply; 14 and 4 when all is sent \
               or the duration is over.",
-        types: Types::prose(
-            &[
-                PORT_ID,
-                PROFILE_ID,
-                Param::required(
-                    "mul",
-                    Kind::Object,
-                    "How fast. `type`: `raw` (a factor of the streams' rates), `pps`, `bps` (layer \
-                 2), `bpsl1` (layer 1) or `percentage` (of the line rate, at layer 1), all of \
-                 the profile's highest rate; `op`: `abs`; `value`: above 0.",
-                ),
-                Param::required(
-                    "duration",
-                    Kind::Double,
-                    "Seconds, at most 10⁹, or -1 for no end.",
-                ),
-                Param::required(
-                    "force",
-                    Kind::Boolean,
-                    "Even faster than the line, and before the gateway's MAC address is known.",
-                ),
-                Param::optional(
-                    "core_mask",
-                    Kind::Uint64,
-                    "all",
-                    "Bit n: the n-th data thread of the port takes part.",
-                ),
-                Param::optional(
-                    "start_at_ts",
-                    Kind::Double,
-                    "0: now",
-                    "When, in seconds on the clock of `ping`.",
-                ),
-            ],
-            "`multiplier`: the factor; `ts`: when it starts, on the clock of `ping`.",
-            |f| StartTraffic::parse(f).map(drop),
-        ),
+        types: Types::of::<StartTraffic, Started>(),
         errors: &[
             "the port is not yours",
             "the profile has no streams, or is transmitting",
@@ -243,13 +292,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Owner,
         doc: "Compiles a profile as `start_traffic` does, and tells its rates at a multiplier of \
               1, without sending anything.",
-        types: Types::prose(
-            &[PORT_ID, PROFILE_ID],
-            "`rate`: the highest rates, and as `min_...` the part that no multiplier changes; \
-                `graph`: `expected_duration` in microseconds (-1: no end), and how the rate \
-                changes when streams begin and end, the first 100 `events`.",
-            |f| ProfileParams::parse(f).map(drop),
-        ),
+        types: Types::of::<ProfileParams, Validated>(),
         errors: &[
             "the port is not yours",
             "the profile has no streams",
@@ -267,9 +310,7 @@ pub const COMMANDS: &[Command] = &[
         doc: "Stops a profile, or all of the port with `*`. The reply comes when the data \
               threads have stopped; events 11 and, for the last profile, 1 are published before \
               it. Stopping what does not run is no error.",
-        types: Types::prose(&[PORT_ID, PROFILE_ID], "`{}`.", |f| {
-            ProfileParams::parse(f).map(drop)
-        }),
+        types: Types::of::<ProfilesParams, Empty>(),
         errors: &["the port is not yours", "no such profile"],
         example: Example {
             params: r#"{"port_id": 0, "profile_id": "_"}"#,

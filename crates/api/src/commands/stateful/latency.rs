@@ -1,10 +1,14 @@
 //! Commands of the echo streams that measure latency beside flows.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::command::{Access, Command, Example, Kind, Param, Types};
+use crate::command::{Access, Command, Empty, Example, Types};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Most echo requests a second of a port.
 pub const ECHO_PPS_MAX: f64 = 1e6;
@@ -12,6 +16,33 @@ pub const ECHO_PPS_MAX: f64 = 1e6;
 const ECHO_PPS_MIN: f64 = 1e-6;
 
 /// Parameters of `start_latency`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct StartLatencyParams {
+    /// The address of the first client port.
+    #[serde(rename = "src_addr", deserialize_with = "address")]
+    #[schemars(with = "String")]
+    pub source: IpAddr,
+    /// The address of the first server port; of the same version.
+    #[serde(rename = "dst_addr", deserialize_with = "address")]
+    #[schemars(with = "String")]
+    pub destination: IpAddr,
+    /// What is added to both for each further pair of ports, written as an IPv4 address.
+    #[serde(rename = "dual_port_addr", deserialize_with = "offset")]
+    #[schemars(with = "String")]
+    pub pair_offset: u32,
+    /// The same for server ports, where it differs.
+    #[serde(rename = "port_s_offset", default, deserialize_with = "some_offset")]
+    #[schemars(with = "Option<String>", extend("x-default" = "as `dual_port_addr`"))]
+    pub server_offset: Option<u32>,
+    /// Echo requests per second of each client port, above 0.
+    #[serde(rename = "mult", deserialize_with = "rate_pps")]
+    pub rate_pps: f64,
+    /// The ports that take part, as bits.
+    #[serde(rename = "mask")]
+    pub ports: u32,
+}
+
+/// What `start_latency` is to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartLatency {
     /// Echo requests a second of each client port.
@@ -31,56 +62,45 @@ pub struct StartLatency {
 impl StartLatency {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'_>) -> Result<StartLatency, FieldError> {
-        let source = address(fields, "src_addr")?;
-        let destination = address(fields, "dst_addr")?;
+        let params: StartLatencyParams = fields.read()?;
+        let (source, destination) = (params.source, params.destination);
         if source.is_ipv4() != destination.is_ipv4() {
             let problem = format!(
                 "is {destination}, but 'src_addr' is {source}; both must be IPv4, or both IPv6"
             );
             return Err(fields.bad("dst_addr", problem));
         }
-        let pair_offset = offset(fields, "dual_port_addr")?;
-        let server_offset = fields.optional("port_s_offset", offset)?;
         Ok(StartLatency {
-            rate_pps: rate_pps(fields)?,
+            rate_pps: params.rate_pps,
             source,
             destination,
-            pair_offset,
-            server_offset: server_offset.unwrap_or(pair_offset),
-            ports: fields.uint32("mask")?,
+            pair_offset: params.pair_offset,
+            server_offset: params.server_offset.unwrap_or(params.pair_offset),
+            ports: params.ports,
         })
     }
 }
 
 /// Parameters of `update_latency`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct UpdateLatency {
-    /// Echo requests a second of each client port.
+    /// Echo requests per second of each client port, above 0.
+    #[serde(rename = "mult", deserialize_with = "rate_pps")]
     pub rate_pps: f64,
 }
 
-impl UpdateLatency {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<UpdateLatency, FieldError> {
-        Ok(UpdateLatency {
-            rate_pps: rate_pps(fields)?,
-        })
-    }
-}
-
-fn rate_pps(fields: &Fields<'_>) -> Result<f64, FieldError> {
-    let rate = fields.double("mult")?;
+fn rate_pps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let rate = f64::deserialize(deserializer)?;
     if (ECHO_PPS_MIN..=ECHO_PPS_MAX).contains(&rate) {
         return Ok(rate);
     }
-    let problem = format!(
+    Err(D::Error::custom(format_args!(
         "is {rate}; it is packets per second of each port: give {ECHO_PPS_MIN} to {ECHO_PPS_MAX}"
-    );
-    Err(fields.bad("mult", problem))
+    )))
 }
 
-fn address(fields: &Fields<'_>, name: &str) -> Result<IpAddr, FieldError> {
-    let text = fields.string(name)?;
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
+    let text = <&str>::deserialize(deserializer)?;
     let address: Result<IpAddr, _> = text.parse();
     let problem = match address {
         Ok(address) if address.is_unspecified() || address.is_multicast() => {
@@ -89,25 +109,147 @@ fn address(fields: &Fields<'_>, name: &str) -> Result<IpAddr, FieldError> {
         Ok(address) => return Ok(address),
         Err(_) => "give an IPv4 address such as 16.0.0.1, or an IPv6 address",
     };
-    Err(fields.bad(name, format!("is '{text:.64}': {problem}")))
+    Err(D::Error::custom(format_args!("is '{text:.64}': {problem}")))
 }
 
 /// An offset, written as an IPv4 address.
-fn offset(fields: &Fields<'_>, name: &str) -> Result<u32, FieldError> {
-    let text = fields.string(name)?;
+fn offset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let text = <&str>::deserialize(deserializer)?;
     let offset: Result<Ipv4Addr, _> = text.parse();
     offset.map(u32::from).map_err(|_| {
-        let problem =
-            format!("is '{text:.64}'; give an offset written as an IPv4 address, such as 1.0.0.0");
-        fields.bad(name, problem)
+        D::Error::custom(format_args!(
+            "is '{text:.64}'; give an offset written as an IPv4 address, such as 1.0.0.0"
+        ))
     })
 }
 
-const MULT: Param = Param::required(
-    "mult",
-    Kind::Double,
-    "Echo requests per second of each client port, above 0.",
-);
+fn some_offset<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    offset(deserializer).map(Some)
+}
+
+/// Reply of `stop_latency`.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct LatencyStopped {
+    /// Always true.
+    pub stopped: bool,
+}
+
+/// Reply of `get_latency_stats`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EchoLatencies {
+    /// `trex-latecny-v2`, as TRex's servers write it.
+    pub name: &'static str,
+    /// 0.
+    #[serde(rename = "type")]
+    pub kind: u32,
+    /// What was measured.
+    pub data: EchoLatencyData,
+}
+
+/// What echo streams measured.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EchoLatencyData {
+    /// How busy the receive thread is, in percent.
+    pub cpu_util: f64,
+    /// Changes with each start.
+    pub epoch: u32,
+    /// 0.
+    pub unknown: u32,
+    /// `port-N` for each port that takes part.
+    #[serde(flatten)]
+    pub ports: BTreeMap<String, EchoLatency>,
+}
+
+/// What a port measured.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EchoLatency {
+    /// Times, in microseconds.
+    pub hist: EchoTimes,
+    /// Messages.
+    pub stats: EchoCounts,
+}
+
+/// Times of echo messages, in microseconds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EchoTimes {
+    /// The least.
+    pub min_usec: u64,
+    /// The most.
+    pub max_usec: u64,
+    /// Messages that were measured.
+    pub cnt: u64,
+    /// Those that took 10 and more.
+    pub high_cnt: u64,
+    /// The mean, with decimals.
+    pub s_avg: f64,
+    /// The most of the last half to whole second, with decimals.
+    pub s_max: f64,
+    /// Messages by the lower bound of their times.
+    pub histogram: Vec<HistogramBucket>,
+    /// So long or less did half of the messages take. A server of TRex does not send it.
+    pub p50: f64,
+    /// The same of 90 %.
+    pub p90: f64,
+    /// The same of 99 %.
+    pub p99: f64,
+    /// The same of 99.9 %.
+    pub p99_9: f64,
+}
+
+/// Part of a histogram.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct HistogramBucket {
+    /// The lower bound.
+    pub key: u64,
+    /// How many.
+    pub val: u64,
+}
+
+/// Echo messages of a port.
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+pub struct EchoCounts {
+    /// Requests sent.
+    pub m_tx_pkt_ok: u64,
+    /// Requests not sent in time.
+    pub m_tx_pkt_err: u64,
+    /// Messages received.
+    pub m_pkt_ok: u64,
+    /// Jitter in microseconds, after RFC 3550.
+    pub m_jitter: u64,
+    /// Numbers above and below what was expected.
+    pub m_seq_error: u64,
+    /// Messages that are none of ours.
+    pub m_no_magic: u64,
+    /// Messages of another run.
+    pub m_no_id: u64,
+    /// Messages of a wrong length.
+    pub m_length_error: u64,
+    /// Wrong checksums of layer 3.
+    pub m_l3_cs_err: u64,
+    /// Wrong checksums of layer 4.
+    pub m_l4_cs_err: u64,
+    /// Messages missing.
+    pub dropped: u64,
+    /// Messages out of order.
+    pub out_of_order: u64,
+    /// Messages seen twice.
+    pub duplicates: u64,
+    /// Messages that arrived before they were sent, by the clocks: their times are in no other
+    /// number.
+    pub impossible_times: u64,
+    /// 0.
+    pub tx_arp: u64,
+    /// 0.
+    pub ipv6_n_solic: u64,
+    /// 0.
+    pub ignore_bytes: u64,
+    /// 0.
+    pub m_unsup_prot: u64,
+    /// 0.
+    pub m_no_ipv4_option: u64,
+    /// 0.
+    pub m_rx_check: u64,
+}
 
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[
@@ -121,35 +263,7 @@ pub const COMMANDS: &[Command] = &[
               flows go: to the gateway or the other port, in the VLANs of the port. What was \
               measured before is forgotten. With IPv6 addresses, which a server of TRex does not \
               take, it is ICMPv6.",
-        types: Types::prose(
-            &[
-                MULT,
-                Param::required(
-                    "src_addr",
-                    Kind::String,
-                    "The address of the first client port.",
-                ),
-                Param::required(
-                    "dst_addr",
-                    Kind::String,
-                    "The address of the first server port.",
-                ),
-                Param::required(
-                    "dual_port_addr",
-                    Kind::String,
-                    "What is added to both for each further pair of ports, written as an IPv4 address.",
-                ),
-                Param::optional(
-                    "port_s_offset",
-                    Kind::String,
-                    "as `dual_port_addr`",
-                    "The same for server ports, where it differs.",
-                ),
-                Param::required("mask", Kind::Uint32, "The ports that take part, as bits."),
-            ],
-            "`null`.",
-            |f| StartLatency::parse(f).map(drop),
-        ),
+        types: Types::of::<StartLatencyParams, ()>(),
         errors: &[
             "they run already",
             "no port is selected",
@@ -166,7 +280,7 @@ pub const COMMANDS: &[Command] = &[
         name: "stop_latency",
         access: Access::Context,
         doc: "Sends no more echo requests. What is under way is still measured, for a second.",
-        types: Types::prose(&[], "`stopped`: always true.", |_| Ok(())),
+        types: Types::of::<Empty, LatencyStopped>(),
         errors: &[],
         example: Example {
             params: "{}",
@@ -178,7 +292,7 @@ pub const COMMANDS: &[Command] = &[
         name: "update_latency",
         access: Access::Context,
         doc: "Changes how many echo requests are sent a second.",
-        types: Types::prose(&[MULT], "`null`.", |f| UpdateLatency::parse(f).map(drop)),
+        types: Types::of::<UpdateLatency, ()>(),
         errors: &["they do not run"],
         example: Example {
             params: r#"{"mult": 200}"#,
@@ -190,20 +304,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_latency_stats",
         access: Access::Api,
         doc: "What echo streams measured since they were last started, also when they are over.",
-        types: Types::prose(
-            &[],
-            "`data` has `epoch`, which changes with each start, `cpu_util` of the receive thread, \
-                and `port-N` for each port that takes part. There `hist` has times in microseconds: \
-                `min_usec`, `max_usec`, `s_avg`, `s_max` (of the last half to whole second), `cnt`, \
-                `high_cnt` (10 and more), `histogram` by lower bound, and `p50`, `p90`, `p99` and \
-                `p99_9`, which a server of TRex does not send. `stats` has `m_tx_pkt_ok`, \
-                `m_tx_pkt_err` (not sent in time), `m_pkt_ok`, `m_jitter` (microseconds, RFC 3550), \
-                `m_seq_error`, of which `dropped`, `out_of_order` and `duplicates` are told too, \
-                `m_no_magic` (no message of ours), `m_no_id` (of another run), `m_length_error`, \
-                `m_l3_cs_err`, `m_l4_cs_err`; the others are zero. `impossible_times` are messages that \
-                arrived before they were sent, by the clocks: their times are in no other number.",
-            |_| Ok(()),
-        ),
+        types: Types::of::<Empty, EchoLatencies>(),
         errors: &[],
         example: Example {
             params: "{}",

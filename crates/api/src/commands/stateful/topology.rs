@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use crate::command::{Access, Command, Example, Types};
-use crate::commands::layers::mac;
+use crate::commands::layers::mac_field;
 use crate::commands::stateful::objects;
 use crate::commands::stateful::profiles::{FRAGMENT, Fragment};
 use crate::fields::{FieldError, Fields};
@@ -85,7 +85,7 @@ fn interface(fields: &Fields<'_>) -> Result<Interface, FieldError> {
     Ok(Interface {
         port: fields.byte("trex_port")?,
         number,
-        mac: mac(fields, "src_mac")?,
+        mac: mac_field(fields, "src_mac")?,
         vlan: vlan as u16,
     })
 }
@@ -106,7 +106,7 @@ fn gateway(fields: &Fields<'_>) -> Result<Gateway, FieldError> {
         interface: fields.uint32("sub_if")?,
         first,
         last,
-        mac: mac(fields, "dst_mac")?,
+        mac: mac_field(fields, "dst_mac")?,
     })
 }
 

@@ -1,11 +1,12 @@
 //! Commands about what a port receives: service mode and the receive queue.
 
-use allosaur_api::commands::ports::PortParams;
+use allosaur_api::commands::ports::{
+    AnnounceFeature, Feature, PortParams, QueueFeature, ReceiveFeatures, SocketFeature,
+};
 use allosaur_api::commands::service::{RxFeature, RxQueuePackets, Service, SetRxFeature};
 use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::host::ANNOUNCE_INTERVAL;
 use allosaur_engine::time::SECOND;
-use serde_json::{Value, json};
 
 use crate::control::capture::fetched;
 use crate::control::ports::layers::answers_echo;
@@ -97,28 +98,29 @@ impl Control {
 }
 
 /// What watches a port, as `get_port_status` shows it.
-pub(in crate::control) fn receive_features(state: &PortState, announces: bool) -> Value {
-    let off = json!({"is_active": false});
-    let announcing = match announces {
-        false => off.clone(),
-        true => json!({"is_active": true, "interval_sec": ANNOUNCE_INTERVAL / SECOND}),
-    };
-    let queue = match state.queue {
-        None => off.clone(),
-        Some((size, count)) => json!({"is_active": true, "size": size, "count": count}),
-    };
-    let capture_port = match &state.wire {
-        None => off.clone(),
-        Some((endpoint, filter)) => json!({
-            "is_active": true, "endpoint": endpoint, "bpf_filter": filter, "socket_open": true,
-        }),
-    };
-    json!({
-        "latency": off,
-        "queue": queue,
-        "stack": {"is_active": true},
-        "grat_arp": announcing,
-        "capture_port": capture_port,
-        "capwap_proxy": off,
-    })
+pub(in crate::control) fn receive_features(state: &PortState, announces: bool) -> ReceiveFeatures {
+    let feature = |is_active| Feature { is_active };
+    ReceiveFeatures {
+        latency: feature(false),
+        queue: QueueFeature {
+            is_active: state.queue.is_some(),
+            size: state.queue.map(|(size, _)| size),
+            count: state.queue.map(|(_, count)| count),
+        },
+        stack: feature(true),
+        grat_arp: AnnounceFeature {
+            is_active: announces,
+            interval_sec: announces.then_some(ANNOUNCE_INTERVAL / SECOND),
+        },
+        capture_port: match &state.wire {
+            None => SocketFeature::default(),
+            Some((endpoint, filter)) => SocketFeature {
+                is_active: true,
+                endpoint: Some(endpoint.clone()),
+                bpf_filter: Some(filter.clone()),
+                socket_open: Some(true),
+            },
+        },
+        capwap_proxy: feature(false),
+    }
 }

@@ -1,15 +1,14 @@
 //! Commands that change the addresses of a port, and the gateways that ports find by themselves.
 
 use allosaur_api::commands::layers::{ConfigureIpv6, SetL2, SetL3, SetVlan};
-use allosaur_api::{Error, Fields};
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::time::Nanos;
-use serde_json::{Value, json};
 
 use crate::control::config::mac_text;
 use crate::control::ports::layers::{Ipv4Layer, Layers, answers_echo, link_local};
 use crate::control::ports::layers_changed;
 use crate::control::ports::port::{Port, State};
-use crate::control::{Control, Reply, StartAddresses};
+use crate::control::{Control, Reply, StartAddresses, reply};
 use crate::rx_taps::{HostRequest, PortAnswer, PortRequest};
 
 /// What changes addresses when a gateway has answered.
@@ -48,7 +47,7 @@ impl Control {
                 if let Some(PortAnswer::State(state)) = answer {
                     control.note_gateway(id, state.gateway_mac, view.now_ns);
                 }
-                Ok(Value::Null)
+                reply(&())
             });
         }
     }
@@ -82,7 +81,7 @@ impl Control {
     }
 
     pub(in crate::control) fn set_l2(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = SetL2::parse(fields)?;
+        let params: SetL2 = fields.read()?;
         self.set_layers(params.port, "set_l2", |layers, _| {
             layers.destination_mac = params.destination_mac;
             layers.ipv4 = None;
@@ -90,7 +89,7 @@ impl Control {
     }
 
     pub(in crate::control) fn set_l3(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = SetL3::parse(fields)?;
+        let params: SetL3 = fields.read()?;
         self.set_layers(params.port, "set_l3", |layers, _| {
             if let Some(mac) = params.resolved_mac {
                 layers.destination_mac = mac;
@@ -105,7 +104,7 @@ impl Control {
     }
 
     pub(in crate::control) fn configure_ipv6(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = ConfigureIpv6::parse(fields)?;
+        let params: ConfigureIpv6 = fields.read()?;
         self.set_layers(params.port, "conf_ipv6", |layers, mac| {
             let address = params.source.unwrap_or_else(|| link_local(mac));
             layers.ipv6 = params.enabled.then_some(address);
@@ -140,7 +139,7 @@ impl Control {
         port.layers = layers;
         self.tell(HostRequest::Set { port: id, settings });
         self.relay_link(id);
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     /// A port whose addresses may change now.

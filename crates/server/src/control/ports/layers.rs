@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use allosaur_api::commands::ports::{EtherConfig, Ipv4Config, Ipv6Config, LayerConfig, VlanTags};
 use allosaur_engine::host::HostSettings;
-use serde_json::{Value, json};
 
 use crate::control::config::mac_text;
 use crate::rx_taps::ServiceMode;
@@ -89,36 +89,36 @@ impl Layers {
     }
 
     /// As `get_port_status` shows it.
-    pub(super) fn layer_cfg(&self, source_mac: [u8; 6]) -> Value {
+    pub(super) fn layer_cfg(&self, source_mac: [u8; 6]) -> LayerConfig {
         let resolved = self.unresolved_gateway().is_none();
-        let ipv4 = match self.ipv4 {
-            None => json!({"state": "none"}),
-            Some(Ipv4Layer {
-                source,
-                destination,
-                ..
-            }) => json!({
-                "state": if resolved { "resolved" } else { "unresolved" },
-                "src": source.to_string(), "dst": destination.to_string(),
-            }),
-        };
-        let ipv6 = match self.ipv6 {
-            None => json!({"enabled": false}),
-            Some(source) => json!({"enabled": true, "src": source.to_string()}),
-        };
-        json!({
-            "ether": {
-                "src": mac_text(source_mac), "dst": mac_text(self.destination_mac),
-                "state": if resolved { "configured" } else { "unconfigured" },
+        let is_resolved = if resolved { "resolved" } else { "unresolved" };
+        LayerConfig {
+            ether: EtherConfig {
+                src: mac_text(source_mac),
+                dst: mac_text(self.destination_mac),
+                state: if resolved {
+                    "configured"
+                } else {
+                    "unconfigured"
+                },
             },
-            "ipv4": ipv4,
-            "ipv6": ipv6,
-        })
+            ipv4: Ipv4Config {
+                state: self.ipv4.map_or("none", |_| is_resolved),
+                src: self.ipv4.map(|layer| layer.source.to_string()),
+                dst: self.ipv4.map(|layer| layer.destination.to_string()),
+            },
+            ipv6: Ipv6Config {
+                enabled: self.ipv6.is_some(),
+                src: self.ipv6.map(|source| source.to_string()),
+            },
+        }
     }
 
     /// As `get_port_status` shows it.
-    pub(in crate::control) fn vlan(&self) -> Value {
-        json!({"tags": self.vlan})
+    pub(in crate::control) fn vlan(&self) -> VlanTags {
+        VlanTags {
+            tags: self.vlan.clone(),
+        }
     }
 }
 

@@ -10,15 +10,14 @@ pub(super) mod port;
 use std::collections::BTreeSet;
 
 use allosaur_api::commands::ports::{
-    Acquire, Enabled, Link, MtuChange, PortAttributes, PortStatus, PortStatusParams,
-    SetPortAttribute, port_id,
+    Acquire, Enabled, FlowControl, Handler, Link, MtuChange, PortAttributes, PortOwnerName,
+    PortParams, PortStatus, PortStatusParams, ProfileStates, SetPortAttribute,
 };
 use allosaur_api::events::Event;
 use allosaur_api::limits::VXLAN_PORTS_MAX;
-use allosaur_api::{Error, Fields, PortMethod};
+use allosaur_api::{Empty, Error, Fields, PortMethod};
 use allosaur_engine::flow_stats::{self, VxlanPorts};
 use allosaur_engine::time::Nanos;
-use serde_json::{Map, Value, json};
 
 use crate::control::capture::service::receive_features;
 use crate::control::ports::owner::{Lease, Owner};
@@ -59,7 +58,7 @@ impl Control {
     }
 
     pub(super) fn port_status(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = PortStatusParams::parse(fields)?;
+        let params: PortStatusParams = fields.read()?;
         let port = self.port(params.port)?;
         profile_states(port, params.profile.as_deref())?;
         let mode = self.request_mode(fields);
@@ -105,9 +104,12 @@ impl Control {
     }
 
     pub(super) fn owner(&self, fields: &Fields<'_>) -> Reply {
-        let owner = &self.port(port_id(fields)?)?.owner;
+        let PortParams { port } = fields.read()?;
+        let owner = &self.port(port)?.owner;
         let user = owner.as_ref().map_or("<FREE>", |owner| &owner.user);
-        Ok(json!({"owner": user}))
+        reply(&PortOwnerName {
+            owner: user.to_owned(),
+        })
     }
 
     pub(super) fn set_port_attribute(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
@@ -147,7 +149,7 @@ impl Control {
             let event = attributes_changed(id, self.port(id)?);
             self.queue_event(event, view.now_ns);
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     /// Lets a port with flows take its own frames only, as long as it is not promiscuous; before the
@@ -245,7 +247,7 @@ impl Control {
     }
 
     pub(super) fn acquire(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = Acquire::parse(fields)?;
+        let params: Acquire = fields.read()?;
         let was_taken = self.port(params.port)?.owner.is_some();
         self.leave_stateful_mode(&params, view)?;
         let owner = self.port(params.port)?.owner.clone();
@@ -256,7 +258,7 @@ impl Control {
                 lease,
                 ..owner.clone()
             });
-            return Ok(json!(owner.handler));
+            return reply(&Handler(owner.handler.clone()));
         }
         self.touch_session(params.session, fields, view)?;
         let handler = self.secrets.draw();
@@ -273,11 +275,11 @@ impl Control {
             force: was_taken,
         };
         self.queue_event(event, view.now_ns);
-        Ok(json!(handler))
+        reply(&Handler(handler))
     }
 
     pub(super) fn release(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let id = port_id(fields)?;
+        let PortParams { port: id } = fields.read()?;
         if let Some(owner) = self.port_mut(id)?.owner.take() {
             let event = Event::PortReleased {
                 port: id,
@@ -286,20 +288,20 @@ impl Control {
             };
             self.queue_event(event, view.now_ns);
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 }
 
-fn profile_states(port: &Port, profile: Option<&str>) -> Result<Option<Value>, Error> {
-    let state = |profile: &Profile| json!(profile.state().name());
+fn profile_states(port: &Port, profile: Option<&str>) -> Result<Option<ProfileStates>, Error> {
+    let state = |profile: &Profile| profile.state().name();
     Ok(match profile {
         None => None,
         Some(ALL_PROFILES) => {
             let states = port.profiles.iter();
-            let states: Map<_, _> = states.map(|(name, p)| (name.clone(), state(p))).collect();
-            Some(Value::Object(states))
+            let states = states.map(|(name, p)| (name.clone(), state(p)));
+            Some(ProfileStates::All(states.collect()))
         }
-        Some(name) => Some(state(port.profile(name)?)),
+        Some(name) => Some(ProfileStates::One(state(port.profile(name)?))),
     })
 }
 
@@ -320,27 +322,27 @@ fn attributes(port: &Port) -> PortAttributes {
         speed: config.line_rate_bps / 1e9,
         rx_filter_mode: "all",
         vxlan_fs: port.reception.vxlan.others().to_vec(),
-        fc: json!({"mode": -1}),
-        vlan: port.layers.vlan(),
-        layer_cfg: port.layers.layer_cfg(config.hw_mac),
+        fc: FlowControl { mode: -1 },
+        vlan: Some(port.layers.vlan()),
+        layer_cfg: Some(port.layers.layer_cfg(config.hw_mac)),
     }
 }
 
 /// What sessions hear when a port has found its gateway: all attributes, with the addresses. A
 /// client that connected before would otherwise take the port for unresolved until it asks.
 pub(super) fn layers_changed(id: u8, port: &Port) -> Event {
-    let attributes = json!(attributes(port));
+    let attributes = Box::new(attributes(port));
     let port = id;
     Event::PortAttributesChanged { port, attributes }
 }
 
 /// What sessions hear of a change: all attributes that are the port's own.
 fn attributes_changed(id: u8, port: &Port) -> Event {
-    let mut attributes = json!(attributes(port));
-    if let Value::Object(map) = &mut attributes {
-        map.remove("layer_cfg");
-        map.remove("vlan");
-    }
+    let attributes = Box::new(PortAttributes {
+        layer_cfg: None,
+        vlan: None,
+        ..attributes(port)
+    });
     let port = id;
     Event::PortAttributesChanged { port, attributes }
 }

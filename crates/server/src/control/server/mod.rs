@@ -6,15 +6,14 @@ pub(super) mod status;
 
 use std::collections::BTreeMap;
 
-use allosaur_api::commands::events::{Events, PublishNow, session_id};
-use allosaur_api::commands::groups::TpgStatus;
+use allosaur_api::commands::events::{Events, EventsParams, PublishNow};
+use allosaur_api::commands::groups::{TpgData, TpgState, TpgStatus};
 use allosaur_api::commands::server::{
     ApiHandle, ApiSync, ApiSyncV2, ApiSynced, CommandNames, CoreUtilization, Pong, PortInfo,
     RxInfo, SetGlobalConfig, Shutdown, SyncedApi, SystemInfo, Utilization, Version,
 };
 use allosaur_api::{Empty, Error, Fields, ServerMethod, commands};
 use allosaur_engine::flow_stats::FLOW_GROUPS;
-use serde_json::json;
 
 use crate::control::config::mac_text;
 use crate::control::ports::port::{Port, State};
@@ -249,15 +248,15 @@ impl Control {
     }
 
     pub(super) fn publish_now(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = PublishNow::parse(fields)?;
+        let params: PublishNow = fields.read()?;
         self.publish_statistics(view, params.baseline);
         // The client waits for a notification, whether there are events or not.
         self.events_queued = true;
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(super) fn async_events(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let session = session_id(fields)?;
+        let EventsParams { session, .. } = fields.read()?;
         self.touch_session(session, fields, view)?;
         reply(&Events {
             data: self.sessions.take(session),
@@ -268,13 +267,16 @@ impl Control {
         if let TpgStatus::Port(port) = TpgStatus::parse(fields)? {
             self.port(port)?;
         }
-        Ok(json!({
-            "enabled": false,
-            "data": {
-                "acquired_ports": [], "rx_ports": [], "username": "-", "num_tpgids": 0,
-                "num_tags": 0,
+        reply(&TpgState {
+            enabled: false,
+            data: TpgData {
+                acquired_ports: Vec::new(),
+                rx_ports: Vec::new(),
+                username: "-",
+                num_tpgids: 0,
+                num_tags: 0,
             },
-        }))
+        })
     }
 }
 

@@ -7,10 +7,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use allosaur_api::Error;
-use allosaur_api::events::Event;
+use allosaur_api::events::{Event, QueuedEvent};
 use allosaur_api::limits::{EVENTS_MAX, SESSION_SILENCE_S_MAX, SESSIONS_MAX};
 use allosaur_engine::time::{Nanos, SECOND};
-use serde_json::Value;
 
 use crate::control::worker_command::PortMode;
 
@@ -63,12 +62,14 @@ impl Sessions {
     }
 
     /// Takes all events out of a session's queue.
-    pub(in crate::control) fn take(&mut self, id: u32) -> Vec<Value> {
+    pub(in crate::control) fn take(&mut self, id: u32) -> Vec<QueuedEvent> {
         let Some(session) = self.by_id.get_mut(&id) else {
             return Vec::new();
         };
         let events = session.queue.drain(..);
-        events.map(|(seq, event)| event.to_json(seq)).collect()
+        events
+            .map(|(seq, event)| QueuedEvent::new(Event::clone(&event), seq))
+            .collect()
     }
 
     /// Whether a session has fetched all its events, or is not there.
@@ -147,7 +148,7 @@ mod tests {
 
     fn seqs(sessions: &mut Sessions, id: u32) -> Vec<u64> {
         let events = sessions.take(id);
-        events.iter().filter_map(|e| e["seq"].as_u64()).collect()
+        events.iter().map(|event| event.seq).collect()
     }
 
     #[test]

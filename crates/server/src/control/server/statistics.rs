@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use allosaur_api::Fields;
-use allosaur_api::commands::ports::port_id;
+use allosaur_api::commands::ports::PortParams;
 use allosaur_api::commands::statistics::{
     GlobalStats, PortStats, PortStatsParams, Sizes, XstatsNames, XstatsValues,
 };
@@ -85,7 +85,7 @@ impl Control {
     }
 
     pub(in crate::control) fn port_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = PortStatsParams::parse(fields)?;
+        let params = fields.read::<PortStatsParams>()?;
         let port = self.port(params.port)?;
         let index = usize::from(params.port);
         let mut stats = self.stats_of(index, port, view);
@@ -142,7 +142,8 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        self.port(port_id(fields)?)?;
+        let PortParams { port } = fields.read()?;
+        self.port(port)?;
         reply(&XstatsNames {
             xstats_names: xstats_names(view).map(str::to_owned).collect(),
         })
@@ -153,7 +154,7 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let id = port_id(fields)?;
+        let PortParams { port: id } = fields.read()?;
         self.port(id)?;
         let counters = counters_of(usize::from(id), view);
         let (sent, received) = (&counters.transmit.sent, &counters.receive);

@@ -1,14 +1,17 @@
 //! The server as a whole in stateful mode: who owns it, what its profiles do together, service mode.
 
-use allosaur_api::commands::stateful::context::{AcquireContext, ContextService, Sync};
+use std::collections::BTreeMap;
+
+use allosaur_api::commands::stateful::context::{
+    AcquireContext, ContextHandlers, ContextService, Epoch, Sync, Synced,
+};
 use allosaur_api::events::{Event, StatefulPhase};
-use allosaur_api::{Error, Fields};
-use serde_json::{Map, Value, json};
+use allosaur_api::{Empty, Error, Fields};
 
 use super::StatefulState;
 use crate::control::ports::owner::{Lease, Owner};
 use crate::control::ports::port::Port;
-use crate::control::{Control, Reply, View};
+use crate::control::{Control, Reply, View, reply};
 use crate::rx_taps::{ServiceMask, ServiceMode};
 
 impl Control {
@@ -23,7 +26,7 @@ impl Control {
     }
 
     pub(super) fn acquire_context(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = AcquireContext::parse(fields)?;
+        let params: AcquireContext = fields.read()?;
         if let (Some(owner), false) = (&self.room.owner, params.force) {
             return Err(Error::execution(format!(
                 "context is already taken (use 'force' argument to override), by '{}'",
@@ -47,10 +50,10 @@ impl Control {
         if self.enter_stateful_mode(&ports, view) {
             self.apply_port_set();
         }
-        let mut handlers = Map::new();
+        let mut handlers = BTreeMap::new();
         for id in ports {
             let handler = self.secrets.draw();
-            handlers.insert(id.to_string(), json!(handler));
+            handlers.insert(id, handler.clone());
             self.ports[usize::from(id)].owner = Some(Owner {
                 handler,
                 // That of the server is for all.
@@ -62,7 +65,10 @@ impl Control {
         self.tell_of_takeover(&taken, &owner, view.now_ns);
         self.room.owner = Some(owner);
         self.forget_unread_profiles(view.now_ns);
-        Ok(json!({"handler": handler, "ports": handlers}))
+        reply(&ContextHandlers {
+            handler,
+            ports: handlers,
+        })
     }
 
     /// Whoever had these ports hears who has them now. A server of TRex's tells nobody.
@@ -83,23 +89,27 @@ impl Control {
         for port in self.ports.iter_mut().filter(|port| port.is_stateful()) {
             port.owner = None;
         }
-        Ok(Value::Null)
+        reply(&())
     }
 
     pub(super) fn sync_profiles(&self, fields: &Fields<'_>) -> Reply {
-        let params = Sync::parse(fields)?;
-        let mut reply = json!({"epoch": self.room.epoch, "state": self.room.phase as u8});
-        if params.with_profiles {
+        let params: Sync = fields.read()?;
+        let states = || {
             let profiles = self.room.profiles.iter();
-            let states = profiles.map(|(name, profile)| (name.clone(), json!(profile.phase as u8)));
-            reply["state_profile"] = Value::Object(states.collect());
-        }
-        Ok(reply)
+            profiles.map(|(name, profile)| (name.clone(), profile.phase))
+        };
+        reply(&Synced {
+            epoch: self.room.epoch,
+            state: self.room.phase,
+            state_profile: params.profile_id.map(|_| states().collect()),
+        })
     }
 
     pub(super) fn inc_epoch(&mut self) -> Reply {
         self.room.epoch += 1;
-        Ok(json!({"epoch": self.room.epoch}))
+        reply(&Epoch {
+            epoch: self.room.epoch,
+        })
     }
 
     pub(super) fn context_service(&mut self, fields: &Fields<'_>) -> Reply {
@@ -112,7 +122,7 @@ impl Control {
         for id in self.stateful_ports() {
             self.set_service(id, mode)?;
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     /// What a port is doing while there are flows, as `get_port_status` calls it.

@@ -3,7 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use allosaur_api::commands::stateful::latency::{ECHO_PPS_MAX, StartLatency, UpdateLatency};
+use allosaur_api::commands::stateful::latency::{
+    ECHO_PPS_MAX, EchoCounts, EchoLatencies, EchoLatency, EchoLatencyData, EchoTimes,
+    HistogramBucket, LatencyStopped, StartLatency, UpdateLatency,
+};
 use allosaur_api::commands::stateful::runs::StartProfile;
 use allosaur_api::{Error, Fields};
 use allosaur_engine::echo::{EchoPort, EchoReadout, EchoRole, EchoTerms};
@@ -12,12 +15,11 @@ use allosaur_engine::template::{CompiledProfile, Side};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_packet::MacAddress;
-use serde_json::{Map, Value, json};
 
 use super::links::DUMMY;
 use crate::control::ports::port::Port;
 use crate::control::stateless::percentiles::{hundredths_of_usec, shares};
-use crate::control::{Control, Reply, View};
+use crate::control::{Control, Reply, View, reply};
 use crate::counters::EchoBlock;
 use crate::metrics::CatalogEcho;
 use crate::rx_taps::{EchoAnswer, EchoRequest};
@@ -70,12 +72,12 @@ impl Control {
             )));
         }
         self.begin_echo(view, (params.rate_pps, None), ports, None);
-        Ok(Value::Null)
+        reply(&())
     }
 
     pub(super) fn stop_latency(&mut self) -> Reply {
         self.end_all_latency();
-        Ok(json!({"stopped": true}))
+        reply(&LatencyStopped { stopped: true })
     }
 
     pub(super) fn end_all_latency(&mut self) {
@@ -88,19 +90,19 @@ impl Control {
     }
 
     pub(super) fn update_latency(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = UpdateLatency::parse(fields)?;
+        let params: UpdateLatency = fields.read()?;
         if !self.room.echo.is_running(view.now_ns) {
             return Err(Error::execution(
                 "latency is not measured: start_latency first, or start with latency_pps",
             ));
         }
         self.tell(EchoRequest::SetRate(params.rate_pps));
-        Ok(Value::Null)
+        reply(&())
     }
 
     pub(super) fn latency_stats(&mut self) -> Reply {
         self.ask(EchoRequest::Read, |control, answer, _| match answer {
-            Some(EchoAnswer::Measured(ports)) => Ok(control.measured_latency(&ports)),
+            Some(EchoAnswer::Measured(ports)) => reply(&control.measured_latency(&ports)),
             _ => Err(Error::execution(
                 "the receive thread answered something else",
             )),
@@ -112,15 +114,18 @@ impl Control {
         self.room.echo.measured.clone()
     }
 
-    fn measured_latency(&self, ports: &[EchoReadout]) -> Value {
-        let mut data = Map::new();
-        data.insert("cpu_util".to_owned(), json!(self.rates.receive_percent()));
-        data.insert("epoch".to_owned(), json!(self.room.echo.epoch));
-        for port in ports {
-            data.insert(format!("port-{}", port.port), readout(port));
+    fn measured_latency(&self, ports: &[EchoReadout]) -> EchoLatencies {
+        let named = |port: &EchoReadout| (format!("port-{}", port.port), readout(port));
+        EchoLatencies {
+            name: "trex-latecny-v2",
+            kind: 0,
+            data: EchoLatencyData {
+                cpu_util: self.rates.receive_percent(),
+                epoch: self.room.echo.epoch,
+                unknown: 0,
+                ports: ports.iter().map(named).collect(),
+            },
         }
-        data.insert("unknown".to_owned(), json!(0));
-        json!({"name": "trex-latecny-v2", "type": 0, "data": data})
     }
 
     /// Echo streams that run with a profile, between the first addresses of its pools; called
@@ -333,37 +338,50 @@ fn beyond(ends: Ends, pair: u32) -> Error {
 }
 
 /// What a port measured, as the RPC has it.
-fn readout(port: &EchoReadout) -> Value {
-    let latency = &port.latency;
+fn readout(port: &EchoReadout) -> EchoLatency {
+    let EchoReadout {
+        latency, counters, ..
+    } = port;
     let usec = |ns: Nanos| ns / MICROSECOND;
     let mean_ns = latency.sum_ns.checked_div(latency.packets).unwrap_or(0);
     let buckets = latency.histogram.iter().enumerate().skip(1);
     let buckets = buckets.filter(|(_, count)| **count > 0);
-    let buckets = buckets.map(|(i, count)| json!({"key": bucket_usec(i), "val": count}));
-    let mut hist = json!({
-        "min_usec": usec(latency.min_ns), "max_usec": usec(latency.max_ns),
-        "cnt": latency.packets, "high_cnt": latency.packets - latency.histogram[0],
-        "s_avg": hundredths_of_usec(mean_ns), "s_max": hundredths_of_usec(latency.last_max_ns),
-        "histogram": buckets.collect::<Vec<_>>(),
+    let buckets = buckets.map(|(i, count)| HistogramBucket {
+        key: bucket_usec(i),
+        val: *count,
     });
-    hist.as_object_mut()
-        .expect("it was just made as one")
-        .extend(shares(&port.times));
-    let counters = &port.counters;
-    json!({
-        "hist": hist,
-        "stats": {
-            "m_tx_pkt_ok": counters.sent, "m_tx_pkt_err": counters.not_sent,
-            "m_pkt_ok": counters.received, "m_jitter": usec(latency.jitter_ns),
-            "m_seq_error": latency.sequence_too_high + latency.sequence_too_low,
-            "m_no_magic": counters.no_stamp, "m_no_id": counters.foreign,
-            "m_length_error": counters.length, "m_l3_cs_err": counters.network_checksum,
-            "m_l4_cs_err": counters.transport_checksum,
-            "dropped": latency.dropped, "out_of_order": latency.out_of_order,
-            "duplicates": latency.duplicates, "impossible_times": latency.impossible_times,
-            // ARP and neighbor discovery are the ports', and only echo messages come here.
-            "tx_arp": 0, "ipv6_n_solic": 0, "ignore_bytes": 0, "m_unsup_prot": 0,
-            "m_no_ipv4_option": 0, "m_rx_check": 0,
+    let [p50, p90, p99, p99_9] = shares(&port.times);
+    EchoLatency {
+        hist: EchoTimes {
+            min_usec: usec(latency.min_ns),
+            max_usec: usec(latency.max_ns),
+            cnt: latency.packets,
+            high_cnt: latency.packets - latency.histogram[0],
+            s_avg: hundredths_of_usec(mean_ns),
+            s_max: hundredths_of_usec(latency.last_max_ns),
+            histogram: buckets.collect(),
+            p50,
+            p90,
+            p99,
+            p99_9,
         },
-    })
+        // ARP and neighbor discovery are the ports', and only echo messages come here.
+        stats: EchoCounts {
+            m_tx_pkt_ok: counters.sent,
+            m_tx_pkt_err: counters.not_sent,
+            m_pkt_ok: counters.received,
+            m_jitter: usec(latency.jitter_ns),
+            m_seq_error: latency.sequence_too_high + latency.sequence_too_low,
+            m_no_magic: counters.no_stamp,
+            m_no_id: counters.foreign,
+            m_length_error: counters.length,
+            m_l3_cs_err: counters.network_checksum,
+            m_l4_cs_err: counters.transport_checksum,
+            dropped: latency.dropped,
+            out_of_order: latency.out_of_order,
+            duplicates: latency.duplicates,
+            impossible_times: latency.impossible_times,
+            ..EchoCounts::default()
+        },
+    }
 }

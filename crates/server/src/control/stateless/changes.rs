@@ -6,16 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use allosaur_api::commands::changes::{
-    MultiplierOperation, StreamsParams, UpdateStreams, UpdateTraffic, Updated,
-};
-use allosaur_api::commands::traffic::ProfileParams;
+use allosaur_api::commands::changes::{StreamsParams, UpdateStreams, UpdateTraffic, Updated};
+use allosaur_api::commands::traffic::{Multiplier, MultiplierOperation, ProfileParams};
 use allosaur_api::events::Event as ApiEvent;
-use allosaur_api::{Error, Fields};
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::stateless::{Change, StatelessCommand};
 use allosaur_engine::stream::{ProfileRates, StreamId};
 use allosaur_engine::time::Nanos;
-use serde_json::json;
 
 use crate::control::ports::port::{Port, Profile, Run, State, wrong_state};
 use crate::control::stateless::start::{START_LEAD, check_line_rate, factor, l1_bps};
@@ -27,7 +24,7 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
+        let ProfileParams { port, profile } = fields.read()?;
         self.port(port)?.check_not_playing("pause", &profile)?;
         let found = self.port_mut(port)?.profile_mut(&profile)?;
         check_state(found, "pause", &[State::Transmit], &profile)?;
@@ -40,7 +37,7 @@ impl Control {
         if all_paused {
             self.queue_event(ApiEvent::PortPaused { port }, view.now_ns);
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(in crate::control) fn resume_traffic(
@@ -48,7 +45,7 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let ProfileParams { port, profile } = ProfileParams::parse(fields)?;
+        let ProfileParams { port, profile } = fields.read()?;
         self.port(port)?.check_not_playing("resume", &profile)?;
         let all_paused = self.port(port)?.state() == State::Pause;
         let found = self.port_mut(port)?.profile_mut(&profile)?;
@@ -59,7 +56,7 @@ impl Control {
         if all_paused {
             self.queue_event(ApiEvent::PortResumed { port }, view.now_ns);
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(in crate::control) fn update_traffic(
@@ -67,18 +64,19 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params = UpdateTraffic::parse(fields)?;
+        let params: UpdateTraffic = fields.read()?;
         let port = self.port(params.port)?;
         port.check_not_playing("update", &params.profile)?;
         let (profile, run) = to_update(port, &params.profile)?;
         check_state(profile, "update", RUNNING, &params.profile)?;
         // What is added or taken off is of the rates that can change.
-        let fixed = match params.operation {
+        let fixed = match params.rate.op {
             MultiplierOperation::Absolute => *run.compiled.fixed_rates(),
             MultiplierOperation::Add | MultiplierOperation::Subtract => ProfileRates::default(),
         };
-        let wanted = factor(port, params.multiplier, run.compiled.rates(), &fixed)?;
-        let multiplier = match params.operation {
+        let wanted = Multiplier::new(params.rate.unit, params.rate.value);
+        let wanted = factor(port, wanted, run.compiled.rates(), &fixed)?;
+        let multiplier = match params.rate.op {
             MultiplierOperation::Absolute => wanted,
             MultiplierOperation::Add => run.factor + wanted,
             MultiplierOperation::Subtract => run.factor - wanted,
@@ -106,12 +104,12 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params = StreamsParams::parse(fields)?;
+        let params: StreamsParams = fields.read()?;
         let run = self.run_for_streams(&params, "pause_streams")?;
         check_pausable(run, &params.profile)?;
         let change = Change::PauseStreams(params.stream_ids.into());
         self.change(params.port, &params.profile, change, Wait::Yes, view);
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(in crate::control) fn resume_streams(
@@ -119,11 +117,11 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params = StreamsParams::parse(fields)?;
+        let params: StreamsParams = fields.read()?;
         self.run_for_streams(&params, "resume_streams")?;
         let change = Change::ResumeStreams(params.stream_ids.into());
         self.change(params.port, &params.profile, change, Wait::No, view);
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(in crate::control) fn update_streams(
@@ -131,8 +129,8 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params = UpdateStreams::parse(fields)?;
-        let streams = &params.streams;
+        let params: UpdateStreams = fields.read()?;
+        let streams = &params.streams();
         let run = self.run_for_streams(streams, "update_streams")?;
         check_updatable(run, &streams.stream_ids)?;
         let port = self.port(streams.port)?;

@@ -1,16 +1,15 @@
 //! The times of one packet group as clients read them: percentiles, and an HdrHistogram.
 
+use allosaur_api::commands::groups::LatencyTimes;
 use allosaur_engine::latency::Histogram;
 use allosaur_engine::time::{MICROSECOND, Nanos};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use hdrhistogram::serialization::{Serializer, V2Serializer};
-use serde_json::{Map, Value, json};
 
-/// Our own fields, and the share of packets in percent.
-const PERCENTILES: [(&str, f64); 4] =
-    [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99_9", 99.9)];
+/// Shares of packets of which we tell how long they took at most, in percent.
+const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 /// The longest time of TRex's HdrHistogram, 10 s; those that are longer count as this.
 const USEC_MAX: u64 = 10_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -34,12 +33,12 @@ struct Encoder {
 
 impl Percentiles {
     /// Adds what the times say to `lat`: percentiles in microseconds, and `hdrh`.
-    pub(in crate::control) fn describe(&mut self, times: &Histogram, lat: &mut Map<String, Value>) {
-        lat.extend(shares(times));
+    pub(in crate::control) fn describe(&mut self, times: &Histogram, lat: &mut LatencyTimes) {
+        let [p50, p90, p99, p99_9] = shares(times);
+        (lat.p50, lat.p90) = (Some(p50), Some(p90));
+        (lat.p99, lat.p99_9) = (Some(p99), Some(p99_9));
         let encoder = self.encoder.get_or_insert_with(Encoder::new);
-        if let Some(text) = encoder.encode(times) {
-            lat.insert("hdrh".to_owned(), json!(text));
-        }
+        lat.hdrh = encoder.encode(times);
     }
 }
 
@@ -90,12 +89,9 @@ impl Encoder {
     }
 }
 
-/// Percentiles by their names, in microseconds.
-pub(in crate::control) fn shares(times: &Histogram) -> impl Iterator<Item = (String, Value)> + '_ {
-    PERCENTILES.iter().map(|(name, percent)| {
-        let usec = hundredths_of_usec(times.percentile_ns(*percent));
-        ((*name).to_owned(), json!(usec))
-    })
+/// The times of 50, 90, 99 and 99.9 % of the packets, in microseconds.
+pub(in crate::control) fn shares(times: &Histogram) -> [f64; 4] {
+    PERCENTS.map(|percent| hundredths_of_usec(times.percentile_ns(percent)))
 }
 
 /// Microseconds with two decimals.
@@ -110,10 +106,10 @@ mod tests {
 
     use super::*;
 
-    fn described(times: &[Nanos]) -> Map<String, Value> {
+    fn described(times: &[Nanos]) -> LatencyTimes {
         let slots = times.iter().map(|time| (slot(*time), 1));
         let histogram = Histogram::new(slots, times[0], times[times.len() - 1]);
-        let mut lat = Map::new();
+        let mut lat = LatencyTimes::default();
         // Twice: nothing stays of the first.
         let mut percentiles = Percentiles::default();
         percentiles.describe(&histogram, &mut lat);
@@ -121,8 +117,8 @@ mod tests {
         lat
     }
 
-    fn decoded(lat: &Map<String, Value>) -> hdrhistogram::Histogram<u64> {
-        let text = lat["hdrh"].as_str().expect("a text");
+    fn decoded(lat: &LatencyTimes) -> hdrhistogram::Histogram<u64> {
+        let text = lat.hdrh.as_ref().expect("a text");
         let bytes = STANDARD.decode(text).expect("base64");
         let histogram = Deserializer::new().deserialize(&mut bytes.as_slice());
         histogram.expect("an HdrHistogram")
@@ -132,8 +128,8 @@ mod tests {
     fn percentiles_are_microseconds_with_decimals() {
         let times: Vec<_> = (1..=1000).map(|n| n * 10).collect();
         let lat = described(&times);
-        assert_eq!((&lat["p50"], &lat["p90"]), (&json!(5.0), &json!(9.0)));
-        assert_eq!((&lat["p99"], &lat["p99_9"]), (&json!(9.9), &json!(9.99)));
+        assert_eq!((lat.p50, lat.p90), (Some(5.0), Some(9.0)));
+        assert_eq!((lat.p99, lat.p99_9), (Some(9.9), Some(9.99)));
     }
 
     #[test]

@@ -7,15 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use allosaur_api::commands::groups::{ActivePgids, GroupStats, pgids};
+use allosaur_api::commands::groups::{
+    ActivePgids, GroupLatencies, GroupLatency, GroupStats, LatencyTimes, PgidStats,
+    PgidStatsParams, SequenceErrors, StrayPackets,
+};
 use allosaur_api::commands::streams::stream::{FlowStats, RuleType};
 use allosaur_api::commands::traffic::ProfileParams;
-use allosaur_api::{Error, Fields};
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::flow_stats::{FLOW_GROUPS, Group, LATENCY_GROUPS, PacketGroupCounters, Rule};
 use allosaur_engine::latency::meter::bucket_usec;
 use allosaur_engine::stream::StreamId;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
-use serde_json::{Map, Value, json};
 
 use crate::control::ports::port::{Port, Profile};
 use crate::control::stateless::percentiles::{Percentiles, hundredths_of_usec};
@@ -254,7 +256,7 @@ impl Active {
     }
 
     /// What was measured of it, as the RPC has it; nothing before the first packet.
-    fn latency(&self, percentiles: &mut Percentiles, view: &View<'_>) -> Option<Value> {
+    fn latency(&self, percentiles: &mut Percentiles, view: &View<'_>) -> Option<GroupLatency> {
         if !self.group.is_latency() {
             return None;
         }
@@ -263,34 +265,34 @@ impl Active {
         let usec = |ns: Nanos| ns / MICROSECOND;
         let mean_ns = stats.sum_ns.checked_div(stats.packets).unwrap_or(0);
         let buckets = stats.histogram.iter().enumerate().filter(|(_, n)| **n > 0);
-        let histogram = buckets.map(|(i, n)| (bucket_usec(i).to_string(), json!(n)));
-        let mut measured = json!({"lat": {
-            "packets": stats.packets, "sum_ns": stats.sum_ns,
-            "average": hundredths_of_usec(mean_ns),
-            "total_min": usec(stats.min_ns), "total_max": usec(stats.max_ns),
-            "min": hundredths_of_usec(stats.min_ns), "max": hundredths_of_usec(stats.max_ns),
-            "last_max": usec(stats.last_max_ns), "jit": usec(stats.jitter_ns),
-            "histogram": histogram.collect::<Map<_, _>>(),
-        }});
-        let lat = measured["lat"].as_object_mut();
-        if let (Some(times), Some(lat)) = (view.groups.latency_times(n, version, &stats), lat) {
-            percentiles.describe(&times, lat);
+        let mut lat = LatencyTimes {
+            packets: stats.packets,
+            sum_ns: stats.sum_ns,
+            average: hundredths_of_usec(mean_ns),
+            total_min: usec(stats.min_ns),
+            total_max: usec(stats.max_ns),
+            min: hundredths_of_usec(stats.min_ns),
+            max: hundredths_of_usec(stats.max_ns),
+            last_max: usec(stats.last_max_ns),
+            jit: usec(stats.jitter_ns),
+            histogram: buckets
+                .map(|(i, n)| (bucket_usec(i).to_string(), *n))
+                .collect(),
+            ..LatencyTimes::default()
+        };
+        if let Some(times) = view.groups.latency_times(n, version, &stats) {
+            percentiles.describe(&times, &mut lat);
         }
-        let errors = counted(
-            [
-                ("drp", stats.dropped),
-                ("ooo", stats.out_of_order),
-                ("dup", stats.duplicates),
-                ("sth", stats.sequence_too_high),
-                ("stl", stats.sequence_too_low),
-                ("imp", stats.impossible_times),
-            ]
-            .into_iter(),
-        );
-        if !errors.is_null() {
-            measured["er"] = errors;
-        }
-        Some(measured)
+        let errors = SequenceErrors {
+            drp: stats.dropped,
+            ooo: stats.out_of_order,
+            dup: stats.duplicates,
+            sth: stats.sequence_too_high,
+            stl: stats.sequence_too_low,
+            imp: stats.impossible_times,
+        };
+        let er = (errors != SequenceErrors::default()).then_some(errors);
+        Some(GroupLatency { lat, er })
     }
 
     /// Packets and bits a second between the oldest and the newest reading.
@@ -341,23 +343,26 @@ impl Control {
     }
 
     pub(in crate::control) fn pgid_stats(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let wanted = pgids(fields)?;
+        let PgidStatsParams { pgids } = fields.read()?;
         let groups = self.groups.active.iter();
-        let groups =
-            groups.filter(|(id, _)| wanted.is_empty() || wanted.contains(&u64::from(**id)));
-        let (mut stats, mut versions) = (Map::new(), Map::new());
-        let (mut latency, mut percentiles) = (Map::new(), Percentiles::default());
-        latency.insert("g".to_owned(), latency_errors(view));
+        let groups = groups.filter(|(id, _)| pgids.is_empty() || pgids.contains(id));
+        let (mut stats, mut versions) = (BTreeMap::new(), BTreeMap::new());
+        let (mut latency, mut percentiles) = (BTreeMap::new(), Percentiles::default());
         for (pg_id, active) in groups {
-            stats.insert(pg_id.to_string(), reply(&active.stats(view))?);
-            versions.insert(pg_id.to_string(), json!(active.version));
+            stats.insert(*pg_id, active.stats(view));
+            versions.insert(*pg_id, active.version);
             if let Some(measured) = active.latency(&mut percentiles, view) {
                 latency.insert(pg_id.to_string(), measured);
             }
         }
-        Ok(json!({
-            "flow_stats": or_null(stats), "latency": latency, "ver_id": or_null(versions),
-        }))
+        reply(&PgidStats {
+            flow_stats: Some(stats).filter(|stats| !stats.is_empty()),
+            latency: GroupLatencies {
+                g: stray_packets(view),
+                groups: latency,
+            },
+            ver_id: Some(versions).filter(|versions| !versions.is_empty()),
+        })
     }
 
     /// A profile is about to start: the packets of its streams whose latency is measured begin
@@ -389,35 +394,21 @@ impl Control {
     }
 
     pub(in crate::control) fn remove_rx_filters(&self, fields: &Fields<'_>) -> Reply {
-        let params = ProfileParams::parse(fields)?;
+        let params: ProfileParams = fields.read()?;
         let port = self.port(params.port)?;
         for name in port.profile_names(&params.profile)? {
             let profile = port.profile(&name)?;
             profile.check_not_transmitting("remove_rx_filters", &name)?;
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 }
 
-fn latency_errors(view: &View<'_>) -> Value {
+fn stray_packets(view: &View<'_>) -> Option<StrayPackets> {
     let errors = view.groups.latency_errors();
-    let named = [
-        ("old_flow", errors.old_flow),
-        ("bad_header", errors.bad_header),
-    ];
-    counted(named.into_iter())
-}
-
-/// An object of the numbers that are not zero, or `null`.
-fn counted(named: impl Iterator<Item = (&'static str, u64)>) -> Value {
-    let there = named.filter(|(_, n)| *n > 0);
-    or_null(there.map(|(name, n)| (name.to_owned(), json!(n))).collect())
-}
-
-fn or_null(map: Map<String, Value>) -> Value {
-    if map.is_empty() {
-        Value::Null
-    } else {
-        Value::Object(map)
-    }
+    let stray = StrayPackets {
+        old_flow: errors.old_flow,
+        bad_header: errors.bad_header,
+    };
+    (stray != StrayPackets::default()).then_some(stray)
 }

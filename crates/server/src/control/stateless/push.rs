@@ -1,6 +1,6 @@
 //! Packets that a client pushes out of a port.
 
-use allosaur_api::commands::layers::{PushPackets, PushedPacket};
+use allosaur_api::commands::layers::{PacketsPushed, PushPackets, PushedPacket};
 use allosaur_api::{Error, Fields};
 use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::stateless::StatelessCommand;
@@ -8,11 +8,10 @@ use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, Profile, Rate, StreamId, StreamPortInfo, StreamSpec,
 };
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
-use serde_json::json;
 
 use crate::control::stateless::start::check_frames;
 use crate::control::stateless::stream::decode_packet;
-use crate::control::{Action, Control, Reply, View};
+use crate::control::{Action, Control, Reply, View, reply};
 
 /// Who pushes packets that last no longer is answered when they have left: what watches them may be
 /// stopped then.
@@ -60,7 +59,10 @@ impl Control {
             duration: None,
         };
         self.actions.push_back(Action::Command { core, command });
-        Ok(json!({"sent": streams.len(), "ts": start_at as f64 / 1e9}))
+        reply(&PacketsPushed {
+            sent: streams.len(),
+            ts: start_at as f64 / 1e9,
+        })
     }
 }
 

@@ -3,19 +3,18 @@
 //! One data thread sends all of a port: a capture is one sequence. While it does, the port does
 //! nothing else, so a port has at most one.
 
-use allosaur_api::commands::remote::PushRemote;
+use allosaur_api::commands::remote::{PushRemote, RemotePushed};
 use allosaur_api::events::Event as ApiEvent;
-use allosaur_api::{Error, Fields};
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::stateless::StatelessCommand;
 use allosaur_engine::stream::recording::Pace;
 use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{ProfileKey, Replay};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
-use serde_json::json;
 
 use crate::control::ports::port::{Playing, Port, Reading, State, wrong_state};
 use crate::control::stateless::start::START_LEAD;
-use crate::control::{Action, Control, Job, JobResult, Reply, View, check_owner};
+use crate::control::{Action, Control, Job, JobResult, Reply, View, check_owner, reply};
 
 impl Control {
     pub(in crate::control) fn push_remote(&mut self, fields: &Fields<'_>) -> Reply {
@@ -43,7 +42,7 @@ impl Control {
             let session = port.owner.as_ref().map_or(0, |owner| owner.session);
             port.reading = Some(Reading { job, session });
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     /// A capture was read for ports that have waited for it.
@@ -86,9 +85,8 @@ impl Control {
             };
             self.play(port, playing, replay, duration, view.now_ns + START_LEAD);
         }
-        Ok(match early_packets {
-            0 => json!({}),
-            early_packets => json!({"early_packets": early_packets}),
+        reply(&RemotePushed {
+            early_packets: (early_packets > 0).then_some(early_packets),
         })
     }
 

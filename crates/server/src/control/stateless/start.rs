@@ -31,7 +31,7 @@ impl Control {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params = StartTraffic::parse(fields)?;
+        let params = fields.read::<StartTraffic>()?;
         let port = self.port(params.port)?;
         port.check_not_playing("start", &params.profile)?;
         self.begin_latency(params.port, &params.profile)?;

@@ -1,22 +1,21 @@
 //! Stops traffic, and takes note of what data threads say of it: that it ended, or has changed.
 
-use allosaur_api::commands::traffic::ProfileParams;
+use allosaur_api::commands::traffic::ProfilesParams;
 use allosaur_api::events::Event as ApiEvent;
-use allosaur_api::{Error, Fields};
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::stateless::{ProfileEvent, StatelessCommand};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::Nanos;
-use serde_json::json;
 
 use crate::control::pending::Wait;
 use crate::control::ports::port::{ALL_PROFILES, DEFAULT_PROFILE, Port, Run, State};
-use crate::control::{Action, Control, Reply};
+use crate::control::{Action, Control, Reply, reply};
 
 impl Control {
     pub(in crate::control) fn stop_traffic(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = ProfileParams::parse(fields)?;
+        let params = fields.read::<ProfilesParams>()?;
         self.stop_profiles(params.port, &params.profile)?;
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     /// Tells the data threads to stop a profile of a port, or all for `*`.

@@ -2,54 +2,64 @@
 
 use std::collections::BTreeMap;
 
-use allosaur_api::commands::ports::port_id;
+use allosaur_api::commands::ports::PortParams;
 use allosaur_api::commands::streams::stream::{FlowStats, RuleType};
-use allosaur_api::commands::streams::{AddStream, StreamParams};
-use allosaur_api::commands::traffic::ProfileParams;
-use allosaur_api::{Error, Fields};
+use allosaur_api::commands::streams::{
+    AddStream, AllStreams, AllStreamsParams, OneStream, ProfileNames, StreamNumbers, StreamParams,
+};
+use allosaur_api::commands::traffic::ProfilesParams;
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::flow_stats::tag::tag;
 use allosaur_engine::flow_stats::{Group, Rule, Tagging, VxlanPorts};
 use allosaur_engine::stream::spec::PACKET_BYTES_PADDED;
 use allosaur_engine::stream::{StreamId, StreamSpec};
 use allosaur_engine::vm;
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
 
 use crate::control::ports::port::{ALL_PROFILES, Port, Profile, StoredStream};
 use crate::control::stateless::stream::{StreamError, convert};
-use crate::control::{Control, Reply, View};
+use crate::control::{Control, Reply, View, reply};
 
 impl Control {
     pub(in crate::control) fn profile_list(&self, fields: &Fields<'_>) -> Reply {
-        let port = self.port(port_id(fields)?)?;
-        Ok(port.profiles.keys().cloned().collect())
+        let PortParams { port } = fields.read()?;
+        let port = self.port(port)?;
+        reply(&ProfileNames(port.profiles.keys().cloned().collect()))
     }
 
     pub(in crate::control) fn stream_list(&self, fields: &Fields<'_>) -> Reply {
-        let params = ProfileParams::parse(fields)?;
+        let params = fields.read::<ProfilesParams>()?;
         let port = self.port(params.port)?;
         if params.profile == ALL_PROFILES {
             let lists = port.profiles.iter();
-            let lists = lists.map(|(name, profile)| (name, profile.streams.keys().collect()));
-            return Ok(json!(lists.collect::<BTreeMap<_, Vec<_>>>()));
+            let numbers = |(name, profile): (&String, &Profile)| {
+                (name.clone(), profile.streams.keys().copied().collect())
+            };
+            return reply(&StreamNumbers::All(lists.map(numbers).collect()));
         }
         let streams = &port.profile(&params.profile)?.streams;
-        Ok(streams.keys().copied().collect())
+        reply(&StreamNumbers::One(streams.keys().copied().collect()))
     }
 
     pub(in crate::control) fn all_streams(&self, fields: &Fields<'_>) -> Reply {
-        let params = ProfileParams::parse(fields)?;
+        let params = fields.read::<AllStreamsParams>()?;
         let port = self.port(params.port)?;
         if params.profile == ALL_PROFILES {
             let full = port.profiles.iter().filter(|(_, p)| !p.streams.is_empty());
-            let full: Map<_, _> = full.map(|(name, p)| (name.clone(), all_json(p))).collect();
-            return Ok(json!({"profiles": full}));
+            return reply(&AllStreams {
+                profiles: Some(full.map(|(name, p)| (name.clone(), texts(p))).collect()),
+                ..AllStreams::default()
+            });
         }
         let profile = port.profile(&params.profile)?;
-        Ok(json!({"streams": all_json(profile)}))
+        reply(&AllStreams {
+            streams: Some(texts(profile)),
+            ..AllStreams::default()
+        })
     }
 
     pub(in crate::control) fn stream(&self, fields: &Fields<'_>) -> Reply {
-        let params = StreamParams::parse(fields)?;
+        let params = fields.read::<StreamParams>()?;
         let profile = self.port(params.port)?.profile(&params.profile)?;
         let stream = profile.streams.get(&params.stream_id).ok_or_else(|| {
             let (id, profile, port) = (params.stream_id, &params.profile, params.port);
@@ -57,7 +67,9 @@ impl Control {
                 "stream id {id}, profile id {profile} on port {port} does not exists"
             ))
         })?;
-        Ok(json!({"stream": stream_json(stream)}))
+        reply(&OneStream {
+            stream: text(stream),
+        })
     }
 
     pub(in crate::control) fn add_stream(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
@@ -82,11 +94,11 @@ impl Control {
         if added.is_err() {
             self.groups.leave(pg_id, &member);
         }
-        added.map(|()| json!({}))
+        added.and_then(|()| reply(&Empty {}))
     }
 
     pub(in crate::control) fn remove_stream(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = StreamParams::parse(fields)?;
+        let params = fields.read::<StreamParams>()?;
         let name = &params.profile;
         let profile = self.port_mut(params.port)?.profile_mut(name)?;
         profile.check_not_transmitting("remove", name)?;
@@ -98,11 +110,11 @@ impl Control {
         })?;
         let member = (params.port, params.profile);
         self.groups.leave(removed.pg_id, &member);
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(in crate::control) fn remove_all_streams(&mut self, fields: &Fields<'_>) -> Reply {
-        let params = ProfileParams::parse(fields)?;
+        let params = fields.read::<ProfilesParams>()?;
         let port = self.port_mut(params.port)?;
         let names = port.profile_names(&params.profile)?;
         for name in &names {
@@ -119,7 +131,7 @@ impl Control {
         for (pg_id, member) in removed {
             self.groups.leave(Some(pg_id), &member);
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 }
 
@@ -182,12 +194,12 @@ fn padded(spec: &StreamSpec) -> Vec<u8> {
     template
 }
 
-fn all_json(profile: &Profile) -> Value {
+/// The streams of a profile, as they were given.
+fn texts(profile: &Profile) -> BTreeMap<u32, &RawValue> {
     let streams = profile.streams.iter();
-    let streams = streams.map(|(id, stream)| (id.to_string(), stream_json(stream)));
-    Value::Object(streams.collect())
+    streams.map(|(id, stream)| (*id, text(stream))).collect()
 }
 
-fn stream_json(stream: &StoredStream) -> Value {
+fn text(stream: &StoredStream) -> &RawValue {
     serde_json::from_str(&stream.json).expect("it was written from a JSON value")
 }

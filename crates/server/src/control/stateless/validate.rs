@@ -11,7 +11,7 @@ use crate::control::{Control, Reply, reply};
 
 impl Control {
     pub(in crate::control) fn validate(&self, fields: &Fields<'_>) -> Reply {
-        let params = ProfileParams::parse(fields)?;
+        let params: ProfileParams = fields.read()?;
         let port = self.port(params.port)?;
         let compiled = compile(port, &params.profile, &self.config, "validate")?;
         reply(&validated(&compiled, port.config.line_rate_bps))
