@@ -15,7 +15,6 @@ from allosaur.report._flow_counters import (
 )
 from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
 from allosaur.report._latency import LatencyRow, latency_headline, latency_section, times_table
-from allosaur.report._limit_view import Limit, LimitCase, LimitTrial, limit_sections
 from allosaur.report._model import (
     Chart,
     Check,
@@ -51,9 +50,6 @@ __all__ = [
     "FlowSampler",
     "Headline",
     "LatencyRow",
-    "Limit",
-    "LimitCase",
-    "LimitTrial",
     "Outcomes",
     "Part",
     "Point",
@@ -75,7 +71,6 @@ __all__ = [
     "difference",
     "latency_headline",
     "latency_section",
-    "limit_sections",
     "linear_axis",
     "lost_total",
     "microseconds",

@@ -1,9 +1,10 @@
-"""The HTML report of a search, from its results."""
+"""The report of a search for limits: what passes, the loss at each load, how the search went."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,30 @@ from allosaur.cli.ndr._names import FRAME_LOSS
 from allosaur.cli.ndr._progress import percent
 from allosaur.cli.ndr._result import CaseResult
 from allosaur.report import (
+    Axis,
+    Chart,
     Headline,
-    Limit,
-    LimitCase,
-    LimitTrial,
+    LatencyRow,
     Part,
     Report,
+    Section,
+    Series,
     StreamLatency,
-    limit_sections,
+    Table,
+    latency_section,
+    linear_axis,
+    named_axis,
+    number,
+    short,
+    text,
 )
-from allosaur.search import Trial
+from allosaur.search import Bounds, Trial
 
 _COLUMNS = ("loss up to", "passes", "fails", "came through", "bits at layer 1", "of the line")
+_NOTE = "Passes: the highest load whose trials passed. Fails: the lowest load above it that did not."
 _HEADLINES_MAX = 6
+_TRIALS_MAX = 200
+"""Rows of the table of trials of one case; the first ones say least."""
 
 
 def report(
@@ -46,7 +58,7 @@ def report(
         ok=ok,
         verdict=verdict,
         headlines=_headlines(results),
-        sections=limit_sections([_case(one) for one in results], _COLUMNS),
+        sections=_sections(results),
         reasons=reasons,
         profile=_run.source(path),
     )
@@ -66,45 +78,112 @@ def _headlines(results: Sequence[CaseResult]) -> list[Headline]:
     return found[:_HEADLINES_MAX]
 
 
-def _case(result: CaseResult) -> LimitCase:
-    scale = result.scale
-    limits = []
-    for bounds in result.bounds:
-        rates = scale.rates(bounds.lower) or {}
-        loads = [bounds.lower, bounds.upper, bounds.throughput]
-        cells = [percent(bounds.goal.loss_ratio), *("" if one is None else scale.said(one) for one in loads)]
-        cells.append(_format.rate(rates["bps_l1"], "bps") if rates.get("bps_l1") else "")
-        cells.append(f"{rates['line_percent']:.3g} %" if rates.get("line_percent") else "")
-        limits.append(Limit(bounds.goal.name, bounds.lower, bounds.upper, cells))
-    curve = result.tests.get(FRAME_LOSS, {}).get("trials", ())
-    return LimitCase(
-        result.case.name,
-        scale.unit,
-        limits,
-        [_trial(result, one) for one in result.trials],
-        [
-            (f"{100 * share:g} % of {result.first.goal.name}", one.offered - one.lost, times)
-            for share, one in result.points
-            if result.first is not None and (times := _times(one)) is not None
-        ],
-        [_trial(result, _again_trial(one)) for one in curve],
-        [f"{test['summary'][0].upper()}{test['summary'][1:]}." for test in result.tests.values()],
-    )
+def _sections(results: Sequence[CaseResult]) -> list[Section]:
+    columns = [text(""), *map(number, _COLUMNS)]
+    rows = [_limit_row(one, bounds) for one in results for bounds in one.bounds]
+    charts = [_over_cases(results)] if len(results) > 1 else []
+    of_cases = [one for place, case in enumerate(results) for one in _case_sections(f"case-{place}", case)]
+    return [Section("Limits", charts, [Table("The limit of each goal", columns, rows)], _NOTE), *of_cases]
 
 
-def _trial(result: CaseResult, trial: Trial) -> LimitTrial:
-    cells = (
+def _limit_row(result: CaseResult, bounds: Bounds) -> list[str]:
+    scale, rates = result.scale, result.scale.rates(bounds.lower) or {}
+    loads = (bounds.lower, bounds.upper, bounds.throughput)
+    return [
+        f"{result.case.name} {bounds.goal.name}",
+        percent(bounds.goal.loss_ratio),
+        *("" if one is None else scale.said(one) for one in loads),
+        _format.rate(rates["bps_l1"], "bps") if rates.get("bps_l1") else "",
+        f"{rates['line_percent']:.3g} %" if rates.get("line_percent") else "",
+    ]
+
+
+def _over_cases(results: Sequence[CaseResult]) -> Chart:
+    """Return what passes in each case, for each goal."""
+    unit, names = results[0].scale.unit, [one.case.name for one in results]
+    found = [
+        (place, bounds.goal.name, bounds.lower) for place, one in enumerate(results) for bounds in one.bounds
+    ]
+    lines = [
+        Series(goal, [(place + 0.5, lower) for place, name, lower in found if name == goal])
+        for goal in dict.fromkeys(goal for _, goal, _ in found)
+    ]
+    load, place = max(((lower or 0.0, -place) for place, _, lower in found), default=(0.0, 0))
+    sentence = f"The highest limit is {short(load, unit)}, of {names[-place]}."
+    y = _load_axis([lower for _, _, lower in found], unit)
+    return Chart("What passes", unit, lines, "points", sentence, named_axis(names), y, "limits")
+
+
+def _case_sections(name: str, result: CaseResult) -> list[Section]:
+    case, unit = result.case.name, result.scale.unit
+    curve = [_trial(one) for one in result.tests.get(FRAME_LOSS, {}).get("trials", ())]
+    charts = [_search_chart(name, result), _loss_chart(f"{name}-loss", "Loss by load", result.trials, unit)]
+    charts += [_loss_chart(f"{name}-curve", "Frame loss rate", curve, unit)] if curve else []
+    notes = [f"{test['summary'][0].upper()}{test['summary'][1:]}." for test in result.tests.values()]
+    latency = [
+        LatencyRow(f"{100 * share:g} % of {result.first.goal.name}", one.offered - one.lost, times)
+        for share, one in result.points
+        if result.first is not None and (times := _times(one)) is not None
+    ]
+    columns = [text("trial"), *map(number, ("load", "duration", "offered", "lost", "loss"))]
+    rows = [_trial_row(result, place, trial) for place, trial in enumerate(result.trials, 1)]
+    table = Table("Each trial", [*columns, text("failed by")], rows[-_TRIALS_MAX:])
+    return [
+        Section(case, charts, note=" ".join(notes)),
+        latency_section(f"Latency of {case}", name, latency),
+        Section(f"Trials of {case}", tables=[table], is_folded=True),
+    ]
+
+
+def _trial_row(result: CaseResult, place: int, trial: Trial) -> list[str]:
+    return [
+        str(place),
         result.scale.said(trial.load),
         f"{trial.duration_s:.3g} s",
         f"{trial.offered:,}",
         f"{trial.lost:,}",
         percent(trial.loss_ratio),
         "; ".join(trial.failures),
-    )
-    return LimitTrial(trial.load, trial.duration_s, 100 * trial.loss_ratio, cells)
+    ]
 
 
-def _again_trial(fields: dict[str, Any]) -> Trial:
+def _search_chart(name: str, result: CaseResult) -> Chart:
+    """Return how the loads of trials came to the limits."""
+    trials, unit = result.trials, result.scale.unit
+    last = float(max(len(trials), 2))
+    lines = [Series("load of the trial", [(float(at), one.load) for at, one in enumerate(trials, 1)])]
+    lines += [
+        Series(f"{one.goal.name} passes", [(1.0, one.lower), (last, one.lower)])
+        for one in result.bounds
+        if one.lower is not None
+    ]
+    step = max(round(last / 6), 1)
+    ticks = tuple((float(place), str(place)) for place in range(1, int(last) + 1, step))
+    sentence = f"{len(trials)} trials, of {sum(one.duration_s for one in trials):.3g} s together."
+    x = Axis(1.0, last, ticks, lambda x: f"trial {x:.0f}")
+    y = _load_axis([*(one.load for one in trials), *(one.lower for one in result.bounds)], unit)
+    return Chart("The search", unit, lines, "points", sentence, x, y, f"{name}-search")
+
+
+def _loss_chart(name: str, title: str, trials: Sequence[Trial], unit: str) -> Chart:
+    """Return the loss at each load; of trials at the same load, that of the longest."""
+    longest: dict[float, Trial] = {}
+    for trial in trials:
+        if trial.load not in longest or trial.duration_s >= longest[trial.load].duration_s:
+            longest[trial.load] = trial
+    points = [(load, 100 * longest[load].loss_ratio) for load in sorted(longest)]
+    most = max((value for _, value in points), default=0.0)
+    sentence = f"The most was {most:.3g} %." if most else "Nothing was lost at any load."
+    x, y = _load_axis([*longest], unit), linear_axis(most, say=lambda value: f"{value:.3g} %")
+    return Chart(title, "percent", [Series("lost", points)], "points", sentence, x, y, name)
+
+
+def _load_axis(loads: Sequence[float | None], unit: str) -> Axis:
+    highest = max((one for one in loads if one is not None), default=0.0)
+    return replace(linear_axis(highest), say=lambda value: short(value, unit))
+
+
+def _trial(fields: dict[str, Any]) -> Trial:
     names = ("load", "duration_s", "offered", "lost", "failures", "took_s")
     return Trial(*(fields[name] for name in names))
 
