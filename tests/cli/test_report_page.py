@@ -376,7 +376,9 @@ def test_of_several_loads_each_has_its_part_and_the_first_lines_name_those_that_
     assert [one.all("p", class_="word")[0].text() for one in (first, *of_parts)] == [
         *("Failed.", "Failed.", "Passed.", "Passed."),
     ]
-    assert "Imix.py failed." in first.text()
+    assert [(one.words, one.all("b")[0].text()) for one in first.all("li")] == [
+        *([([": 10 packets were lost."], "imix.py")]),
+    ]
     assert "look there" in of_parts[0].text().lower()
     assert headlines(page) == {
         "imix.py (streams)": "Failed Packets lost: 10",
@@ -405,6 +407,15 @@ def test_reasons_of_several_loads_name_their_load(tmp_path: Path) -> None:
     assert [one.words for one in items] == [
         *([": 10 packets were lost."], [": 3 flows were reset by the peer."]),
     ]
+
+
+def test_what_holds_of_several_loads_is_said_load_by_load(tmp_path: Path) -> None:
+    first = page_of(tmp_path, of_several()).root.all(class_="verdict")[0]
+    assert [one.all("b")[0].text() for one in first.all("li")] == ["imix.py", "http.py", "dhcp"]
+    whole = [Check("allosaur_port_queue_full > 0", False, "12")]
+    page = page_of(tmp_path, replace(of_several(), ok=False, checks=whole))
+    assert page.root.all(class_="verdict")[0].all("li")[0].text() == "Allosaur_port_queue_full > 0: 12."
+    assert headings(page)[:3] == ["imix.py, http.py and dhcp", "Checks", "imix.py streams"]
 
 
 def test_charts_of_several_loads_have_one_time_axis(tmp_path: Path) -> None:
@@ -534,6 +545,7 @@ def test_packets_of_others_are_told_apart(tmp_path: Path) -> None:
     page = page_of(tmp_path, report(others={0: 0, 1: 240}))
     assert "packets of others" in page.source
     assert "240" in [one.text() for one in page.root.all("td")]
+    assert "packets of others count, too" in page.source, "the charts over time are of ports"
     quiet = page_of(tmp_path, report(others={0: 0, 1: None}))
     assert "packets of others" not in quiet.source
 

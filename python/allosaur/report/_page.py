@@ -45,7 +45,7 @@ def _body(report: Report) -> Iterator[str]:
     if len(parts) == 1:
         # The only part is the page: its verdict and headlines are those of the whole.
         (part,) = parts
-        yield _verdict(report.ok, report.verdict, [("", one) for one in part.reasons], part.hints)
+        yield _verdict(report.ok, report.verdict, _several(part.reasons), part.hints)
         yield _headlines(part.headlines)
         yield _facts(report.facts)
         yield from _sections(part.sections, [*part.checks, *report.checks])
@@ -53,7 +53,7 @@ def _body(report: Report) -> Iterator[str]:
         yield _again(report.reproduce)
         yield _profile(part)
         return
-    yield _verdict(report.ok, report.verdict, [(part.name, one) for part in parts for one in part.reasons])
+    yield _verdict(report.ok, report.verdict, _said(parts, report))
     yield _overview(parts)
     yield _facts(report.facts)
     failed = not all(one.ok for one in report.checks)
@@ -98,9 +98,8 @@ def _laid_out(parts: Sequence[Part]) -> list[Part]:
 
 def _part(part: Part) -> str:
     """Return one of several parts: below its own title what is the whole page of a single one."""
-    reasons = [("", one) for one in part.reasons]
     inside = [
-        _verdict(part.ok, part.verdict, reasons, part.hints, f"Verdict of {part.name}"),
+        _verdict(part.ok, part.verdict, _several(part.reasons), part.hints, f"Verdict of {part.name}"),
         _headlines(part.headlines, f"Headline numbers of {part.name}"),
         *_sections(part.sections, part.checks, "h3"),
         _notes(part.notes),
@@ -117,9 +116,9 @@ def _verdict(
     hints: Sequence[str] = (),
     label: str = "Verdict",
 ) -> str:
-    """Return the verdict; each of several reasons stands with the load that it is about, if not the only."""
+    """Return the verdict: `reasons`, each with the load that it is about, or without any what is `said`."""
     kind, word, sign = ("ok", "Passed", _TICK) if ok else ("failed", "Failed", _CROSS)
-    inside = _items(reasons) if len(reasons) > 1 else f"<p>{escape(_sentence(said))}</p>"
+    inside = _items(reasons) if reasons else f"<p>{escape(_sentence(said))}</p>"
     look = f'<div class="look"><p>What to look at:</p>{_items([("", one) for one in hints])}</div>'
     return (
         f'<section class="verdict {kind}" aria-label="{escape(label)}"><p class="word">'
@@ -127,6 +126,19 @@ def _verdict(
         f'stroke="currentColor" stroke-width="3.2" stroke-linecap="round" stroke-linejoin="round"/></svg>'
         f"{word}.</p><div>{inside}{look if hints else ''}</div></section>"
     )
+
+
+def _several(reasons: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the reasons of one load when there are several: of one the verdict is the sentence."""
+    return [("", one) for one in reasons] if len(reasons) > 1 else []
+
+
+def _said(parts: Sequence[Part], report: Report) -> list[tuple[str, str]]:
+    """Return why the whole failed, load by load; what is good of each load when it did not."""
+    if report.ok:
+        return [(part.name, part.verdict) for part in parts if part.verdict]
+    own = [("", f"{one.what}: {one.found}") for one in report.checks if not one.ok]
+    return own + [(part.name, one) for part in parts for one in part.reasons]
 
 
 def _items(sentences: Sequence[tuple[str, str]]) -> str:

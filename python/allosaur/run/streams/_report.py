@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from allosaur.report import (
     NOT_COUNTED,
@@ -61,12 +61,19 @@ def sections(outcome: StreamCounts) -> list[Section]:
     charts = _over_time.charts(outcome.rates, directions, outcome.elapsed_s)
     totals = [_directions_table(outcome, directions), _ports_table(outcome)]
     return [
-        Section("Over time", charts.shown, note=charts.note),
+        Section("Over time", charts.shown, note=" ".join(_notes_over_time(outcome, charts.note))),
         latency_section("Latency of streams", "streams", _latency_rows(outcome.streams)),
         _streams_section(outcome.streams),
         Section("Totals", tables=totals, note=_totals_note(outcome)),
         _sizes_section(outcome.total),
     ]
+
+
+def _notes_over_time(outcome: StreamCounts, note: str) -> Iterator[str]:
+    if note:
+        yield note
+    if any(outcome.other_packets.values()):
+        yield "The charts are of the ports' counters: packets of others count, too."
 
 
 def headlines(outcome: StreamCounts) -> list[Headline]:
