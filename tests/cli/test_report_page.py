@@ -34,7 +34,10 @@ from allosaur.report import (
     text,
     write_report,
 )
+from allosaur.run._result import Result
 from allosaur.run._verdict import Verdict
+from allosaur.run.emulation._counts import Clients, Counter
+from allosaur.run.emulation._result import EmulationResult
 from allosaur.run.flows import _hints
 from allosaur.run.flows._counts import FlowPlan
 from allosaur.run.flows._result import FlowResult
@@ -159,7 +162,7 @@ def taken(values: dict[str, Any], of: Any) -> dict[str, Any]:
     return {name: values.pop(name) for name in [*values] if name in {one.name for one in fields(of)}}
 
 
-def page_report(result: StreamResult | FlowResult, values: dict[str, Any]) -> Report:
+def page_report(result: Result, values: dict[str, Any]) -> Report:
     """A report of one load."""
     title, said, ok = values["title"], values["verdict"], values.pop("ok", True)
     verdict = Verdict(ok, said, values.pop("reasons", ()))
@@ -197,6 +200,26 @@ def flow_report(**changes: Any) -> Report:
         **changes,
     }
     return page_report(FlowResult(plan=FlowPlan(), **taken(values, FlowResult)), values)
+
+
+def clients_report(ready: int = 100) -> Report:
+    """A run of 100 emulated clients."""
+    waiting = {"an IPv4 lease (DHCP)": 100 - ready} if ready < 100 else {}
+    counters = [Counter("dhcp", "pktRxOffer", ready, "ops", "offers that came")]
+    counters += [Counter("dhcp", "pktRxNotify", 3, "ops", "wrong replies", is_error=True)] if waiting else []
+    result = EmulationResult(
+        clients=Clients(100, 100, ready, waiting, 1),
+        counters=counters,
+        ready_s=None if waiting else 1.25,
+        over_time=[
+            (0.0, Clients(100)),
+            (1.0, Clients(100, 100, ready // 2)),
+            (2.0, Clients(100, 100, ready)),
+        ],
+        elapsed_s=2.0,
+    )
+    values = {"title": "dhcp", "verdict": "said", "facts": {"When": "now", "Server": "local"}}
+    return page_report(result, {**values, "ok": not waiting, "reproduce": ["allosaur run emu:dhcp"]})
 
 
 def of_several(failed: bool = False) -> Report:
@@ -244,7 +267,18 @@ def page_of(tmp_path: Path, what: Report) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(params=["streams", "flows", "failed streams", "failed flows", "several", "several failed"])
+@pytest.fixture(
+    params=[
+        "streams",
+        "flows",
+        "failed streams",
+        "failed flows",
+        "several",
+        "several failed",
+        "clients",
+        "failed clients",
+    ]
+)
 def page(request: pytest.FixtureRequest, tmp_path: Path) -> Page:
     lost = [Direction(0, 1000, 990, {1: 990}, 10)]
     errors = {"client": {"tcps_rexmttimeo": 676}}
@@ -256,6 +290,8 @@ def page(request: pytest.FixtureRequest, tmp_path: Path) -> Page:
             ok=False,
             counters=FlowCounters(FLOWS.client, FLOWS.server, 3, errors, RESET),
         ),
+        "clients": clients_report(),
+        "failed clients": clients_report(ready=97),
         "several": of_several(),
         "several failed": of_several(failed=True),
     }
@@ -562,6 +598,24 @@ def test_headline_numbers_of_flows(tmp_path: Path) -> None:
     assert found["Errors counted"] == "6", "bytes are no events"
     assert found["UDP messages lost"] == "2"
     assert found["Flows a second, average"] == "150 38.5 Mbps of data"
+
+
+def test_headline_numbers_of_emulated_clients_and_what_they_wait_for(tmp_path: Path) -> None:
+    fine = page_of(tmp_path, clients_report())
+    assert headlines(fine) == {
+        "Clients": "100 of 100",
+        "Clients ready": "100 100 % of them",
+        "Errors counted": "0 all counters are zero",
+        "All were ready after": "1.25 s",
+    }
+    assert headings(fine)[1:3] == ["Clients over time", "Counters of plugins"]
+    page = page_of(tmp_path, clients_report(ready=97))
+    assert headlines(page)["Clients ready"] == "97 97 % of them"
+    assert headlines(page)["Errors counted"] == "3"
+    rows = [[cell.text() for cell in row.children] for row in page.root.all("tr")]
+    assert ["an IPv4 lease (DHCP)", "3"] in rows
+    assert ["dhcp.pktRxNotify", "wrong replies", "3"] in rows
+    assert "100 were there at the end, 97 were ready" in page.root.all(id="clients-text")[0].text()
 
 
 def test_how_flows_ended_and_how_long_they_took(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import Chart, Headline, Part, Section, Series, Table, number, text
+from allosaur.report import Part
 from allosaur.run._thresholds import NONE, Thresholds
-from allosaur.run._verdict import Verdict, checks_of
+from allosaur.run._verdict import Verdict
+from allosaur.run.emulation import _report
 from allosaur.run.emulation._counts import Counter, EmulationCounts
 
 _COUNTERS_SHOWN = 20
@@ -89,40 +90,7 @@ class EmulationResult(EmulationCounts):
         return _clients(self.clients.asked)
 
     def part(self, verdict: Verdict) -> Part:
-        clients = self.clients
-        not_ready = max(clients.asked - clients.ready, 0)
-        over_time = [
-            Series(name, [(at_s, float(getattr(one, name))) for at_s, one in self.over_time])
-            for name in ("there", "ready")
-        ]
-        rows = [
-            [one.full_name, one.help, _format.count(one.value), "error" if one.is_error else ""]
-            for one in self.counters
-        ]
-        columns = [text("Counter"), text("Meaning"), number("Value"), text("Kind")]
-        return Part(
-            name="emulated clients",
-            kind="emulated clients",
-            ok=verdict.ok,
-            verdict=verdict.summary,
-            headlines=[
-                Headline("clients", _format.count(clients.there), f"of {_format.count(clients.asked)}"),
-                Headline("ready", _format.count(clients.ready), is_bad=bool(not_ready)),
-                Headline(
-                    "errors", _format.count(sum(one.value for one in self.errors)), is_bad=bool(self.errors)
-                ),
-            ],
-            sections=[
-                Section(
-                    "Emulated clients", [Chart("Clients over time", "clients", over_time, is_whole=True)]
-                ),
-                Section("What their protocols counted", tables=[Table("Counters", columns, rows)]),
-            ],
-            checks=checks_of(verdict),
-            reasons=verdict.reasons,
-            hints=self.hints,
-            notes=[f"Warning: {warning}" for warning in self.all_warnings],
-        )
+        return _report.part(self, verdict)
 
     def _shown(self) -> list[Counter]:
         return [*self.errors, *(one for one in self.counters if not one.is_error)][:_COUNTERS_SHOWN]
