@@ -161,6 +161,24 @@ fn for_kernel(interface: &InterfaceInfo, wish: &Wish<'_>) -> Result<String, Stri
          \n# Let ordinary users start the server; root needs none of it:\n",
         mtu + 14
     );
+    text += &for_users(name);
+    let _ = writeln!(text, "\n# Give it back:\necho 0 > {silence}");
+    for address in addresses {
+        let _ = writeln!(text, "ip address add {address} dev {name}");
+    }
+    if let Some(master) = interface.master() {
+        let _ = writeln!(text, "ip link set dev {name} master {}", quoted(master));
+    }
+    if !interface.is_up {
+        let _ = writeln!(text, "ip link set dev {name} down");
+    }
+    Ok(text)
+}
+
+/// What lets ordinary users start a server with a port on an interface, of each kind that may be on it,
+/// and how they do.
+fn for_users(name: &str) -> String {
+    let mut text = String::new();
     let (mut others, mut instead) = (String::new(), String::new());
     for (place, kind) in kinds::on_interfaces().enumerate() {
         let given = kind.needs.capabilities_given.join(",").to_lowercase();
@@ -181,17 +199,7 @@ fn for_kernel(interface: &InterfaceInfo, wish: &Wish<'_>) -> Result<String, Stri
         text,
         "{others}\n# Use it{instead}:\nallosaur server --ports {name}\n"
     );
-    let _ = writeln!(text, "\n# Give it back:\necho 0 > {silence}");
-    for address in addresses {
-        let _ = writeln!(text, "ip address add {address} dev {name}");
-    }
-    if let Some(master) = interface.master() {
-        let _ = writeln!(text, "ip link set dev {name} master {}", quoted(master));
-    }
-    if !interface.is_up {
-        let _ = writeln!(text, "ip link set dev {name} down");
-    }
-    Ok(text)
+    text
 }
 
 /// Commands for a port on DPDK's driver of a network card.
