@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -44,6 +45,26 @@ def test_clients_are_started_and_stay_until_they_are_stopped_by_name(
     again = allosaur("start", "ping_hosts", "-t", "clients=3", *here)
     assert again.code == 0, again
     assert allosaur("stop", "--emu", *here).out == "Stopped emulating 6 clients in 2 namespaces.\n"
+
+
+def test_frames_of_clients_are_in_the_registry(
+    allosaur: Callable[..., Any], emulating: LocalServer, at: list[str]
+) -> None:
+    here = [*at, "--emu-port", str(emulating.emu_port)]
+    assert allosaur("start", "emu:ping", "-t", "clients=3", *here).code == 0
+
+    def sent() -> int:
+        told = allosaur("stats", "--metrics", "port_packets", *at, "--json").json()
+        (metric,) = told["metrics"].values()
+        assert (metric["kind"], metric["unit"]) == ("counter", "packets")
+        wanted = {"port": "0", "direction": "tx"}
+        return int(next(one["value"] for one in metric["series"] if one["labels"] == wanted))
+
+    until = time.monotonic() + 60
+    while not sent():
+        assert time.monotonic() < until, "the clients asked for no gateway"
+    allosaur("stats", "--metrics", "port_packet", "no_such", *at).refused("no_such")
+    assert allosaur("stop", "--emu", *here).code == 0
 
 
 @pytest.mark.parametrize(

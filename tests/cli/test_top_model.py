@@ -61,9 +61,10 @@ def emulated(at_s: float = 100.0, clients: int = 60, requests: int = 120, droppe
     """What a registry says of emulated clients: `requests` and `dropped` are counters of plugins."""
     rows = {
         "clients": ("gauge", clients, False),
-        "clients_ready": ("gauge", clients - 2, False),
+        "ready_clients": ("gauge", clients - 2, False),
         "arp_requests": ("counter", requests, False),
         "arp_replies": ("counter", 0, False),
+        "igmp_groups": ("gauge", 4, False),
         "dhcp_dropped": ("counter", dropped, True),
     }
     named = {f"allosaur_emulation_{name}": row for name, row in rows.items()}
@@ -428,13 +429,14 @@ def test_emulated_clients_have_a_view_with_errors_first() -> None:
     _keys.pressed(made, "E")
     lines = screen(made, 120).splitlines()
     place = next(number for number, line in enumerate(lines) if "meaning" in line)
-    assert lines[place - 1] == "60 clients, 58 clients ready"
-    wrong, requests = lines[place + 1 : place + 3]
+    assert lines[place - 1] == "60 clients, 58 ready"
+    wrong, requests, groups = lines[place + 1 : place + 4]
     assert wrong.split()[:4] == ["!", "dhcp_dropped", "3", "1.50"]
     assert requests.split()[:3] == ["arp_requests", "150", "15.0"]
+    assert groups.split()[:3] == ["igmp_groups", "4", "what"], "a gauge has no rate"
     assert "what allosaur_emulation_arp_requests is" in requests
     assert "arp_replies" not in screen(made), "it is zero"
-    assert "emulated  60 clients, 58 clients ready   1 error counter (E)" in lines
+    assert "emulated  60 clients, 58 ready   1 error counter (E)" in lines
 
 
 @pytest.mark.parametrize("metrics", [None, emulated()])

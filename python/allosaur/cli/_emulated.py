@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from allosaur.metrics import Metrics
 
 PREFIX = "allosaur_emulation_"
-CLIENTS = "allosaur_emulation_clients"
+CLIENTS = f"{PREFIX}clients"
+_STATE = {f"{PREFIX}namespaces": "namespaces", CLIENTS: "clients", f"{PREFIX}ready_clients": "ready"}
+"""What there is now, with its word; all else is of plugins."""
 
 
 def read(client: STLClient) -> Metrics | None:
@@ -28,12 +30,13 @@ def count(metrics: Metrics) -> int:
 
 def state(metrics: Metrics) -> list[Reading]:
     """Return what there is now: namespaces, clients, those that are ready."""
-    return [one for one in _readings(metrics) if one.family.kind == "gauge"]
+    found = {one.family.name: one for one in _readings(metrics)}
+    return [found[name] for name in _STATE if name in found]
 
 
 def counters(metrics: Metrics) -> list[Reading]:
-    """Return what was counted and is not zero: first what must be zero, then by plugin."""
-    found = [one for one in _readings(metrics) if one.family.kind == "counter" and one.value]
+    """Return what plugins counted and is not zero: first what must be zero, then by plugin."""
+    found = [one for one in _readings(metrics) if one.family.name not in _STATE and one.value]
     return sorted(found, key=lambda one: not one.is_wrong)
 
 
@@ -44,7 +47,7 @@ def name(reading: Reading) -> str:
 
 def said(metrics: Metrics) -> str:
     """Return what there is now in a line: `2 namespaces, 60 clients, 58 ready`."""
-    return ", ".join(f"{_registry.said(one.value)} {name(one).replace('_', ' ')}" for one in state(metrics))
+    return ", ".join(f"{_registry.said(one.value)} {_STATE[one.family.name]}" for one in state(metrics))
 
 
 def _readings(metrics: Metrics) -> Iterator[Reading]:

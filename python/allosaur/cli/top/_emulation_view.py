@@ -40,7 +40,8 @@ def _columns(state: State) -> list[Column[Reading]]:
         return Cell(text, Look.BAD if one.is_wrong else Look.PLAIN)
 
     def rate(one: Reading) -> str:
-        known = state.history.rate(one.family.name, one.labels)
+        is_counter = one.family.kind == "counter"
+        known = state.history.rate(one.family.name, one.labels) if is_counter else None
         return "" if known is None else _numbers.rate(known)
 
     return [
