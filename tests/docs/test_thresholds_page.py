@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from allosaur.run._thresholds import Metric
+from allosaur.run.emulation import _metrics as emulation
 from allosaur.run.flows import _metrics as flows
 from allosaur.run.streams import _metrics as streams
 
@@ -24,7 +25,8 @@ def table(metrics: Sequence[Metric]) -> str:
 
 
 def test_the_page_lists_every_metric() -> None:
-    written = f"**Of streams:**\n\n{table(streams.METRICS)}\n\n**Of flows:**\n\n{table(flows.METRICS)}\n"
+    kinds = {"streams": streams, "flows": flows, "emulated clients": emulation}
+    written = "\n".join(f"**Of {name}:**\n\n{table(kind.METRICS)}\n" for name, kind in kinds.items())
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     shown, _, after = rest.partition(END)

@@ -68,7 +68,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
     "allosaur.run": {
-        *("allosaur", "allosaur._files", "allosaur.client", "allosaur.server", "allosaur.report"),
+        *(
+            "allosaur",
+            "allosaur.metrics",
+            "allosaur._files",
+            "allosaur.client",
+            "allosaur.server",
+            "allosaur.report",
+        ),
         *("allosaur.cli", "allosaur.cli.emulation"),
     },
     "allosaur.cli.streams": {

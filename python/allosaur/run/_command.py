@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     """Do what `allosaur run` says; return the exit code."""
     report = _report_file.checked(options.report)
     # Before anything is started: a profile that does not load needs no server.
-    loads = _loads.read(options)
+    loads = _loads.read(options, None if own is None else "stateful")
     thresholds = _thresholds.read_of(options.fail_if, loads)
     server = _local_server(options, loads, own) if options.local else None
     with Interrupt() as interrupt, server_of(options, server) as where, _connected(loads, where):
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
             results = drive(list(loads.values()), interrupt, show)
             if not any(one.cut_short for one in results):
                 registry.end()
-    judged = _judge(dict(zip(loads, results, strict=True)), thresholds, registry)
+    judged = _judge(loads, dict(zip(loads, results, strict=True)), thresholds, registry)
     if report is not None:
         with _report_file.writing(report):
             write_report(report, _report(options, loads, judged))
@@ -115,7 +115,10 @@ def _clear(loads: Sequence[Load[Any]]) -> None:
 
 
 def _judge(
-    results: Mapping[str, Result], thresholds: Mapping[str, Thresholds], registry: Registry
+    loads: Loads,
+    results: Mapping[str, Result],
+    thresholds: Mapping[str, Thresholds],
+    registry: Registry,
 ) -> _Judged:
     own = thresholds.get("", Thresholds())
     of_server = registry.document(own)
@@ -131,8 +134,9 @@ def _judge(
             for name, result in results.items()
         }
         verdict = joined(verdicts, own.check(None if is_cut_short else of_server))
-    shown = {name for result in results.values() for name in result.shown_metrics}
-    return _Judged(results, verdicts, verdict, registry.grown_errors(shown))
+    shown = tuple(name for load in loads.values() for name in load.shown_metrics)
+    ports = {port for load in loads.values() for port in load.used_ports}
+    return _Judged(results, verdicts, verdict, registry.grown_errors(shown, ports))
 
 
 def _local_server(options: argparse.Namespace, loads: Loads, own: OwnServer | None) -> LocalServer:

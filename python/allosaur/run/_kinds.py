@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from allosaur.cli import _shipped
 from allosaur.cli._profile_kind import is_emulation, is_stateful
 from allosaur.run._asked import Asked
 from allosaur.run._load import Load
@@ -50,6 +51,10 @@ KINDS = (
 )
 
 
-def kind_of(path: Path) -> Kind:
-    """Return the kind of a profile. Raises :class:`CommandError` for a file that is no profile at all."""
-    return next(kind for kind in KINDS if kind.fits(path))
+def kind_of(path: Path, mode: str | None = None) -> Kind:
+    """Return the kind of a profile, or that of a mode.
+
+    Raises :class:`CommandError` for a file that is not there, or no profile at all.
+    """
+    _shipped.check(path)
+    return next(kind for kind in KINDS if (kind.fits(path) if mode is None else kind.mode == mode))

@@ -93,6 +93,8 @@ class Load(ABC, Generic[ResultT_co]):
     """The file that it is of."""
     duration_s: float = FOREVER
     """Seconds in which it makes its load, or `FOREVER`."""
+    shown_metrics: ClassVar[tuple[str, ...]] = ()
+    """How families of the server's registry begin that its result shows already."""
     order: ClassVar[int] = 0
     """Loads of a lower order are put onto the server first: others may need what they do."""
     linger_s: float = 0.0
@@ -107,6 +109,11 @@ class Load(ABC, Generic[ResultT_co]):
     def claims(self) -> Collection[int]:
         """Return the ports that it needs for itself."""
         return ()
+
+    @property
+    def used_ports(self) -> Collection[int]:
+        """The ports of which counters are of this load."""
+        return self.claims()
 
     @property
     def port_count(self) -> int:

@@ -18,12 +18,15 @@ from allosaur.run._load import Load
 _PER_LOAD = {"ports": "--ports", "multiplier": "-m", "tunable": "-t"}
 
 
-def read(options: argparse.Namespace) -> dict[str, Load[Any]]:
-    """Read the profiles, by the names of their loads. Raises :class:`CommandError`: it needs no server."""
+def read(options: argparse.Namespace, mode: str | None = None) -> dict[str, Load[Any]]:
+    """Read the profiles, by the names of their loads. Raises :class:`CommandError`: it needs no server.
+
+    They are of any kind, or of that of a mode.
+    """
     paths = [Path(text) for text in getattr(options, "profiles", None) or [options.profile]]
     names = list(_names(paths))
     _refuse_unknown(options, names)
-    kinds = [kind_of(path) for path in paths]
+    kinds = [kind_of(path, mode) for path in paths]
     if len(paths) > 1 and options.ports is not None:
         raise bad_input(f"--ports: say of which load, such as --ports {names[0]}=0,1")
     pairs = _pairs(options, names, kinds)

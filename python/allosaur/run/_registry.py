@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allosaur.cli._errors import bad_input, explained
 from allosaur.cli._parser import nearest
 from allosaur.run._thresholds import Threshold, unmeasured
 
-Metrics = Any
-MetricFamily = Any
+if TYPE_CHECKING:
+    from allosaur.metrics import MetricFamily, Metrics
+
 _NEAR = 0.5
 _COMMAND = "get_metrics"
 _GROWING = "counter"
@@ -60,14 +61,18 @@ class Registry:
         names = dict.fromkeys(one.metric.name for one in thresholds)
         return {"metrics": {name: self._series(name) for name in names}} if names else {}
 
-    def grown_errors(self, shown: Collection[str]) -> list[str]:
-        """Return what should have stayed zero and grew, in words, but what is shown elsewhere."""
+    def grown_errors(self, shown: tuple[str, ...], ports: Collection[int]) -> list[str]:
+        """Return what should have stayed zero and grew, in words.
+
+        Names that begin with one of `shown` are shown elsewhere; of others' ports nothing is told.
+        """
         if self._last is None:
             return []
         found = []
         for name, family in self._last.families.items():
-            if family.is_error and family.kind == _GROWING and name not in shown:
-                grown = sum(value for _, value in self._series(name))
+            if family.is_error and family.kind == _GROWING and not name.startswith(shown):
+                own = {None, *map(str, ports)}
+                grown = sum(value for labels, value in self._series(name) if labels.get("port") in own)
                 if grown:
                     found.append(f"{family.help.rstrip('.')}: {grown:,.10g} ({name})")
         return found

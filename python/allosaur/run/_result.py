@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,6 @@ class Result(ABC):
     def all_warnings(self) -> list[str]:
         """The warnings of the profile and of the server."""
         return [*self.profile_warnings, *self.warnings]
-
-    @property
-    def shown_metrics(self) -> Collection[str]:
-        """The names of families of the server's registry that its tables show."""
-        return ()
 
     @property
     @abstractmethod

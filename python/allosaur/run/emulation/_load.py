@@ -76,6 +76,7 @@ class EmulationLoad(Load[EmulationResult]):
 
     kind = "emulation"
     metrics = METRICS
+    shown_metrics = ("allosaur_emulation_",)
     order = -1
     readings: Readings[Clients]
 
@@ -87,6 +88,10 @@ class EmulationLoad(Load[EmulationResult]):
         self._keys: Sequence[EMUNamespaceKey] = ()
         self._ready_s: float | None = None
         self._counters: list[Counter] = []
+
+    @property
+    def used_ports(self) -> set[int]:
+        return {one.key.vport for one in self._source.profile.ns_list}
 
     @property
     def port_count(self) -> int:

@@ -51,6 +51,10 @@ class FlowLoad(Load[FlowResult]):
 
     kind = "stateful"
     metrics = METRICS
+    shown_metrics = (
+        *(f"allosaur_{name}_" for name in ("tcps", "udps", "err", "rss")),
+        *("allosaur_flows_missed", "allosaur_echo_impossible_times", "allosaur_echo_dropped_packets"),
+    )
     readings: FlowSampler
 
     def __init__(
@@ -69,6 +73,10 @@ class FlowLoad(Load[FlowResult]):
 
     def claims(self) -> Sequence[int]:
         return (self._source.ports if self._source else None) or ()
+
+    @property
+    def used_ports(self) -> Sequence[int]:
+        return self._owned
 
     @property
     def port_count(self) -> int:

@@ -66,6 +66,13 @@ class StreamLoad(Load[StreamResult]):
 
     kind = "stateless"
     metrics = METRICS
+    shown_metrics = (
+        *(f"allosaur_port_{name}_packets" for name in ("missed", "rx_lost", "tx_lost")),
+        *(
+            f"allosaur_stream_{name}"
+            for name in ("missed", "dropped", "duplicate", "out_of_order", "impossible")
+        ),
+    )
     readings: Sampler
 
     def __init__(
@@ -94,6 +101,10 @@ class StreamLoad(Load[StreamResult]):
 
     def claims(self) -> list[int]:
         return list(self.plan.ports)
+
+    @property
+    def used_ports(self) -> Sequence[int]:
+        return self.plan.watched
 
     @property
     def port_count(self) -> int:
