@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from allosaur.report import Chart, Headline, Part, Section, Series, Table, count, number, share, text
-from allosaur.run._verdict import Verdict, checks_of
+from allosaur.run._part import part_of
+from allosaur.run._verdict import Verdict
 from allosaur.run.emulation._counts import EmulationCounts
 
 _NOTE = "Ready: a client that has its address and knows its gateway, as far as its profile asks for them."
@@ -11,18 +12,7 @@ _NOTE = "Ready: a client that has its address and knows its gateway, as far as i
 
 def part(outcome: EmulationCounts, verdict: Verdict) -> Part:
     """Return the part of the report."""
-    return Part(
-        name="emulated clients",
-        kind="emulated clients",
-        ok=verdict.ok,
-        verdict=verdict.summary,
-        headlines=headlines(outcome),
-        sections=sections(outcome),
-        checks=checks_of(verdict),
-        reasons=verdict.reasons,
-        hints=outcome.hints,
-        notes=[f"Warning: {warning}" for warning in outcome.all_warnings],
-    )
+    return part_of("emulated clients", outcome, verdict, headlines(outcome), sections(outcome))
 
 
 def headlines(outcome: EmulationCounts) -> list[Headline]:

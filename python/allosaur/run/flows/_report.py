@@ -31,8 +31,9 @@ from allosaur.report import (
     was_timed,
     whole,
 )
+from allosaur.run._part import part_of
 from allosaur.run._thresholds import NONE, Thresholds
-from allosaur.run._verdict import Verdict, checks_of
+from allosaur.run._verdict import Verdict
 from allosaur.run.flows import _hints
 from allosaur.run.flows._counts import FlowCounts
 from allosaur.run.flows._verdict import ends, undecided_errors
@@ -55,18 +56,8 @@ _NOTE_TIMES = (
 def part(outcome: FlowCounts, verdict: Verdict) -> Part:
     """Return the part of the report."""
     thresholds = Thresholds(one.threshold for one in verdict.thresholds)
-    return Part(
-        name="flows",
-        kind="flows",
-        ok=verdict.ok,
-        verdict=verdict.summary,
-        headlines=headlines(outcome),
-        sections=sections(outcome),
-        checks=[*checks(outcome, thresholds), *checks_of(verdict)],
-        reasons=verdict.reasons,
-        hints=_look_at(outcome),
-        notes=[f"Warning: {text}" for text in outcome.all_warnings],
-    )
+    more = checks(outcome, thresholds), _look_at(outcome)
+    return part_of("flows", outcome, verdict, headlines(outcome), sections(outcome), *more)
 
 
 def asked(outcome: FlowCounts) -> str:

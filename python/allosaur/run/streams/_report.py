@@ -25,7 +25,8 @@ from allosaur.report import (
     short,
     text,
 )
-from allosaur.run._verdict import Verdict, checks_of
+from allosaur.run._part import part_of
+from allosaur.run._verdict import Verdict
 from allosaur.run.streams import _over_time
 from allosaur.run.streams._counts import StreamCounts
 
@@ -35,18 +36,7 @@ _ROWS_MAX = 100
 
 def part(outcome: StreamCounts, verdict: Verdict) -> Part:
     """Return the part of the report."""
-    return Part(
-        name="streams",
-        kind="streams",
-        ok=verdict.ok,
-        verdict=verdict.summary,
-        headlines=headlines(outcome),
-        sections=sections(outcome),
-        checks=checks_of(verdict),
-        reasons=verdict.reasons,
-        hints=outcome.hints,
-        notes=[f"Warning: {text}" for text in outcome.all_warnings],
-    )
+    return part_of("streams", outcome, verdict, headlines(outcome), sections(outcome))
 
 
 def asked(outcome: StreamCounts) -> str:
