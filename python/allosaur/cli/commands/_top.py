@@ -20,7 +20,7 @@ class Top(Command):
     """`allosaur top`."""
 
     name = "top"
-    summary = "watch a server: ports, streams, latency, flows, cores"
+    summary = "watch a server: ports, streams, latency, flows, emulated clients, cores"
     is_result = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -45,9 +45,9 @@ def _columns(state: State) -> list[Column[Reading]]:
         return "" if known is None else _numbers.rate(known)
 
     return [
-        Column("  counter", 32, name, is_text=True),
+        Column("  counter", 42, name, is_text=True),
         Column("count", _VALUE_WIDTH, value),
         Column("/s", 7, rate),
-        Column("meaning", 60, lambda one: one.family.help, is_text=True, rank=1),
+        Column("meaning", 46, lambda one: one.family.help, is_text=True, rank=1),
         Column("of", 20, lambda one: one.where, is_text=True, rank=2),
     ]
