@@ -118,6 +118,12 @@ def traffic() -> Any:
 
 
 @pytest.fixture(scope="session")
+def offloads(networks_work: None) -> Any:
+    """The module with what the far kernel leaves to its interface (see offloads.py)."""
+    return _module("offloads")
+
+
+@pytest.fixture(scope="session")
 def real(networks_work: None) -> Any:
     """The module with real servers, clients and counters (see real.py); skips where they are missing."""
     module = _module("real")

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ from allosaur import (
     STLVmWrFlowVar,
 )
 from allosaur.server import LocalServer, find_binary
-from scapy.all import IP, TCP, UDP, Dot1Q, Ether
+from scapy.all import IP, UDP, Dot1Q, Ether
 
 CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF = 12, 13, 39
 SETTLE_S = 10.0
@@ -215,86 +216,15 @@ def test_vlan_tags_arrive_as_they_were_sent(network: Any, mode: str) -> None:
         assert [packet["binary"][12:] for packet in seen] == [frame[12:] for frame in frames]
 
 
-def addressed(network: Any) -> tuple[str, str, str]:
-    """A pair of veth whose far end is a host with an address. Gives its namespace, and both ends."""
-    far = network.namespace("far")
-    near, other = network.veth(far)
-    network.run(far, "ip", "address", "add", "10.0.0.1/24", "dev", other)
-    network.run(far, "ip", "neighbor", "add", "10.0.0.2", "lladdr", network.mac(None, near), "dev", other)
-    return far, near, other
-
-
 @pytest.mark.parametrize("mode", MODES)
-def test_a_checksum_that_linux_left_to_the_hardware_is_whole(network: Any, mode: str) -> None:
-    far, near, _ = addressed(network)
-    with LocalServer(ports=[f"af_xdp:{near}:mode={mode}"]) as server, server.client() as client:
-        client.reset()
-        client.set_service_mode(ports=[0])
-        capture = client.start_capture(rx_ports=[0])["id"]
-        script = (
-            "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
-            "[s.sendto(bytes([n] * (n + 1)), ('10.0.0.2', 9)) for n in range(20)]"
-        )
-        network.run(far, "python3", "-c", script)
-        settled(client)
-        seen: list[dict[str, Any]] = []
-        client.stop_capture(capture, seen)
-    assert len(seen) == 20
-    for packet in seen:
-        frame = Ether(packet["binary"])
-        found = frame[UDP].chksum
-        del frame[UDP].chksum
-        assert Ether(bytes(frame))[UDP].chksum == found
+def test_a_checksum_that_linux_left_to_the_hardware_is_whole(
+    network: Any, offloads: ModuleType, mode: str
+) -> None:
+    offloads.checksums_are_whole(network, f"af_xdp:{{}}:mode={mode}")
 
 
-def awaited(client: STLClient, capture: int, seen: list[dict[str, Any]], enough: Callable[[], bool]) -> None:
-    """Fetch what is captured until it is enough."""
-    until = time.monotonic() + SETTLE_S
-    while not enough():
-        assert time.monotonic() < until, f"{len(seen)} packets came, and not enough"
-        more: list[dict[str, Any]] = []
-        client.fetch_capture_packets(capture, more)
-        seen += more
-
-
-def test_tcp_of_the_far_kernel_arrives_in_segments(network: Any) -> None:
-    far, near, other = addressed(network)
-    data = bytes(range(256)) * 50
-    script = (
-        "import socket; s = socket.create_connection(('10.0.0.2', 9));"
-        "s.sendall(bytes(range(256)) * 50); s.recv(1)"
-    )
-    seen: list[dict[str, Any]] = []
-    with LocalServer(ports=[f"af_xdp:{near}"]) as server, server.client() as client:
-        client.reset()
-        client.set_l2_mode(port=0, dst_mac=network.mac(far, other))
-        client.set_service_mode(ports=[0])
-        capture = client.start_capture(rx_ports=[0], bpf_filter="tcp")["id"]
-        command = ["ip", "netns", "exec", far, "python3", "-c", script]
-        sender = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            awaited(client, capture, seen, lambda: len(seen) > 0)
-            syn = Ether(seen[0]["binary"])[TCP]
-            answer = TCP(sport=9, dport=syn.sport, seq=7, ack=syn.seq + 1, flags="SA", window=20_000)
-            answer.options = [("MSS", 1000)]
-            packet = Ether() / IP(src="10.0.0.2", dst="10.0.0.1") / answer
-            client.push_packets([bytes(packet)], ports=[0])
-            # The initial window is ten segments, and an acknowledgment comes first.
-            awaited(client, capture, seen, lambda: len(seen) >= 12)
-            stats = client.get_stats()
-        finally:
-            sender.kill()
-            sender.wait()
-    segments = [Ether(packet["binary"]) for packet in seen[1:] if len(packet["binary"]) > 54]
-    assert len(segments) >= 10
-    for number, frame in enumerate(segments[:10]):
-        offset = 1000 * number
-        assert frame[TCP].seq == (syn.seq + 1 + offset) % 2**32
-        assert bytes(frame[TCP].payload) == data[offset : offset + 1000]
-        sums = frame[IP].chksum, frame[TCP].chksum
-        del frame[IP].chksum, frame[TCP].chksum
-        frame = Ether(bytes(frame))
-        assert (frame[IP].chksum, frame[TCP].chksum) == sums
+def test_tcp_of_the_far_kernel_arrives_in_segments(network: Any, offloads: ModuleType) -> None:
+    stats = offloads.segments_arrive(network, "af_xdp:{}")
     assert stats[0]["rx_lost_packets"] == 0
 
 
