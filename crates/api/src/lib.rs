@@ -5,13 +5,15 @@
 //! command table by [`reference::markdown`].
 //!
 //! Modules, each importing only from those before it: [`limits`], [`fields`], [`error`], [`command`],
-//! [`events`], [`commands`] (one file a noun), [`schema`],
-//! [`table`], [`request`], [`reference`](mod@reference).
+//! [`events`], [`commands`] (one file a noun), [`schema`], [`table`], [`request`], [`dialect`],
+//! [`exchange`], [`reference`](mod@reference).
 
 pub mod command;
 pub mod commands;
+pub mod dialect;
 pub mod error;
 pub mod events;
+pub mod exchange;
 pub mod fields;
 pub mod limits;
 mod method;
@@ -22,7 +24,9 @@ pub mod schema;
 pub mod table;
 
 pub use command::{Access, Command, Empty, Example, Kind, Param, ParamDefault, Types};
+pub use dialect::{Dialect, MainDialect};
 pub use error::Error;
+pub use exchange::Exchange;
 pub use fields::{FieldError, Fields};
 pub use method::{
     CaptureMethod, Method, Mode, PortMethod, ServerMethod, StatefulMethod, StatelessMethod,

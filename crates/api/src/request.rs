@@ -1,7 +1,7 @@
-//! One JSON-RPC 2.0 request, and the reply to it.
+//! One JSON-RPC 2.0 request.
 
 use crate::error::Error;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// One request: a method, its parameters, and the id that the reply carries.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +49,7 @@ impl Request {
 }
 
 fn parse_object(mut object: Map<String, Value>) -> Result<(String, Map<String, Value>), Error> {
-    if object.get("jsonrpc") != Some(&json!("2.0")) {
+    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(Error::invalid_request("Invalid JSONRPC Version"));
     }
     let method = match object.remove("method") {
@@ -68,23 +68,10 @@ fn parse_object(mut object: Map<String, Value>) -> Result<(String, Map<String, V
     }
 }
 
-/// The reply of a request that was done.
-pub fn success(id: Value, result: Value) -> Value {
-    let mut reply = Map::new();
-    reply.insert("jsonrpc".to_owned(), json!("2.0"));
-    reply.insert("id".to_owned(), id);
-    reply.insert("result".to_owned(), result);
-    Value::Object(reply)
-}
-
-/// The reply of a request that was refused.
-pub fn failure(id: Value, error: &Error) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": error.to_json()})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn error(value: Value) -> (i32, String) {
         let refused = Request::parse(value).expect_err("the request is wrong");

@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use serde_json::{Map, Value};
 
@@ -40,6 +41,16 @@ impl RpcError {
         RpcError {
             code: INVALID_PARAMS,
             message: message.into(),
+        }
+    }
+}
+
+impl From<RpcError> for Error {
+    fn from(RpcError { code, message }: RpcError) -> Error {
+        Error {
+            code,
+            message,
+            specific: None,
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct RpcCall {
     /// The list of a method that may have a long one. A list with something wrong in it stays in
     /// `params`, for the error.
     pub(crate) items: Items,
+    /// Bytes of the text that the parameters were read from: what they take in memory grows with it.
+    pub text_bytes: usize,
 }
 
 /// What a method is about that can be done one after the other.
@@ -63,25 +65,34 @@ impl RpcCall {
             method,
             params,
             items: items.unwrap_or_default(),
+            text_bytes: 0,
         }
     }
 
-    /// A call of a method with the text of its parameters.
+    /// A call of a method with the text of its parameters, which is empty when there are none.
     ///
     /// # Errors
     /// When the text is no JSON.
-    pub(super) fn read(method: String, params: Option<&RawValue>) -> serde_json::Result<RpcCall> {
-        let text = params.map_or("null", RawValue::get);
+    pub(super) fn read(method: String, text: &str) -> serde_json::Result<RpcCall> {
+        let text_bytes = text.len();
         if method == ADD {
             if let Some((params, clients)) = read_clients(text) {
                 return Ok(RpcCall {
                     method,
                     params,
                     items: Items::Clients(clients),
+                    text_bytes,
                 });
             }
         }
-        Ok(RpcCall::new(method, serde_json::from_str(text)?))
+        let params = match text {
+            "" => Value::Null,
+            text => serde_json::from_str(text)?,
+        };
+        Ok(RpcCall {
+            text_bytes,
+            ..RpcCall::new(method, params)
+        })
     }
 
     /// Takes off the first part of a long call, of so many clients; what is left is done after it, if
@@ -103,6 +114,7 @@ impl RpcCall {
             method: self.method.clone(),
             params: self.params.clone(),
             items: first,
+            text_bytes: 0,
         })
     }
 }
@@ -264,8 +276,11 @@ mod tests {
     use super::*;
 
     fn read(method: &str, params: &Value) -> RpcCall {
-        let text = serde_json::value::to_raw_value(params).expect("JSON");
-        RpcCall::read(method.to_owned(), Some(&text)).expect("JSON")
+        let call = RpcCall::read(method.to_owned(), &params.to_string()).expect("JSON");
+        RpcCall {
+            text_bytes: 0,
+            ..call
+        }
     }
 
     #[test]
@@ -311,7 +326,8 @@ mod tests {
                 RpcCall {
                     method: ADD.to_owned(),
                     params,
-                    items: Items::None
+                    items: Items::None,
+                    text_bytes: 0,
                 }
             );
         }

@@ -2,9 +2,10 @@
 
 pub mod call;
 mod clients;
-pub mod envelope;
+pub mod dialect;
 mod namespaces;
 
+use allosaur_api::{Error, Exchange};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ use crate::params::{
 use crate::plugin::{Call, Method, PluginId, Target};
 use crate::plugins::PLUGINS;
 use call::{Items, RpcCall};
-use envelope::Message;
+use dialect::EmulationDialect;
 
 /// Methods of the core that need no `api_h`.
 const FREE: [&str; 2] = ["api_sync_v2", "get_version"];
@@ -28,11 +29,11 @@ const TICK: Nanos = SECOND / 100;
 impl Emulation {
     /// Answers a message: a request or a batch of them, in JSON.
     pub fn handle_message(&mut self, now: Nanos, text: &[u8]) -> Vec<u8> {
-        let mut message = Message::read(text);
-        while let Some(call) = message.next_call() {
-            message.answer(self.handle_call(now, call));
+        let mut exchange = Exchange::<EmulationDialect>::read(text.to_vec(), false);
+        while let Some(call) = exchange.next_request() {
+            exchange.answer(self.handle_call(now, call).map_err(Error::from));
         }
-        message.into_text()
+        exchange.into_text()
     }
 
     /// Answers a request of a message, whose caller must have given its `api_h`.

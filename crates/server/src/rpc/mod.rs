@@ -1,9 +1,7 @@
 //! From messages to requests, and from replies to messages, whatever way they came.
 
 mod conversion;
-mod exchange;
 mod peers;
 
-pub use conversion::{Conversion, Converted, TEXT_BYTES_SHORT};
-pub use exchange::Exchange;
+pub use conversion::{Conversion, Converted, frame_of, read_frame};
 pub use peers::{Peer, Peers};

@@ -7,12 +7,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use allosaur_api::exchange::Next;
 use allosaur_api::limits::{MESSAGES_MAX, MESSAGES_PER_PEER_MAX};
-use allosaur_api::{Error, Request};
+use allosaur_api::{Dialect, Error, Exchange};
 use serde_json::Value;
 
-use super::exchange::Next;
-use super::{Conversion, Converted, Exchange};
+use super::conversion::{frame_of, read_frame};
+use super::{Conversion, Converted};
 use crate::control::PendingId;
 use crate::transport::{Codec, Envelope, Message};
 
@@ -27,9 +28,9 @@ const READ_AHEAD_MAX: usize = 8;
 pub type Peer = (usize, Vec<u8>);
 
 /// All messages that are not answered.
-#[derive(Debug, Default)]
-pub struct Peers {
-    queues: HashMap<Peer, Queue>,
+#[derive(Debug)]
+pub struct Peers<D: Dialect> {
+    queues: HashMap<Peer, Queue<D>>,
     /// Those whose next request can be done.
     turns: VecDeque<Peer>,
     /// The one of whose message the last request was, which goes on with it.
@@ -49,21 +50,40 @@ pub struct Peers {
     replies: VecDeque<(usize, Envelope, Vec<u8>)>,
     codec: Codec,
     /// Those that take long.
-    conversions: VecDeque<(Peer, Conversion)>,
+    conversions: VecDeque<(Peer, Conversion<D>)>,
 }
 
 /// The messages of one peer, of which the first is being answered.
 #[derive(Debug)]
-struct Queue {
+struct Queue<D: Dialect> {
     /// Nothing while another thread reads or writes it.
-    exchange: Option<Exchange>,
+    exchange: Option<Exchange<D>>,
     /// It is counted in [`Peers::read_ahead`].
     is_ahead: bool,
     from: Envelope,
     later: VecDeque<Message>,
 }
 
-impl Peers {
+impl<D: Dialect> Peers<D> {
+    /// Nobody yet; `codec` knows how large a message may be.
+    pub fn new(codec: Codec) -> Peers<D> {
+        Peers {
+            queues: HashMap::new(),
+            turns: VecDeque::new(),
+            current: None,
+            done_in_turn: 0,
+            long_batches: VecDeque::new(),
+            went_before: 0,
+            read_ahead: 0,
+            reply_bytes: 0,
+            pending: HashMap::new(),
+            messages: 0,
+            replies: VecDeque::new(),
+            codec,
+            conversions: VecDeque::new(),
+        }
+    }
+
     /// Takes a message that has arrived by a transport.
     pub fn receive(&mut self, transport: usize, message: Message) {
         let peer = (transport, message.from.peer.clone());
@@ -71,9 +91,9 @@ impl Peers {
         let waiting = queue.as_ref().map_or(0, |queue| 1 + queue.later.len());
         if waiting >= MESSAGES_PER_PEER_MAX || self.messages >= MESSAGES_MAX {
             let (frame, left_out) = (message.frame, message.left_out);
-            let mut exchange = Exchange::read_received(&mut self.codec, frame, left_out);
+            let mut exchange: Exchange<D> = read_frame(&mut self.codec, frame, left_out);
             exchange.refuse(&too_many(waiting));
-            let frame = exchange.into_frame(&mut self.codec);
+            let frame = frame_of(&mut self.codec, exchange);
             self.replies.push_back((transport, message.from, frame));
             return;
         }
@@ -86,8 +106,8 @@ impl Peers {
 
     /// The next text that takes long, and whose it is: another thread does it
     /// ([`Conversion::run`]), and [`Peers::handle_converted`] takes what comes of it.
-    pub fn poll_conversion(&mut self) -> Option<(Peer, Conversion)> {
-        let is_due = |conversion: &Conversion| match conversion {
+    pub fn poll_conversion(&mut self) -> Option<(Peer, Conversion<D>)> {
+        let is_due = |conversion: &Conversion<D>| match conversion {
             Conversion::Read(..) => self.read_ahead < READ_AHEAD_MAX,
             Conversion::Write(_) => true,
         };
@@ -107,7 +127,7 @@ impl Peers {
     }
 
     /// A message of a peer was read, or the reply to it is written.
-    pub fn handle_converted(&mut self, peer: Peer, converted: Converted) {
+    pub fn handle_converted(&mut self, peer: Peer, converted: Converted<D>) {
         match converted {
             Converted::Read(exchange) => {
                 if let Some(queue) = self.queues.get_mut(&peer) {
@@ -144,7 +164,7 @@ impl Peers {
 
     /// The next request to do, and whose it is: [`Peers::answer`] or [`Peers::wait`] must follow. There
     /// may be none now, though it [is ready](Peers::is_ready): then new messages shall be received.
-    pub fn next_request(&mut self) -> Option<(Peer, Request)> {
+    pub fn next_request(&mut self) -> Option<(Peer, D::Request)> {
         while let Some(peer) = self.next_turn() {
             let queue = self.queues.get_mut(&peer)?;
             let exchange = queue.exchange.as_mut()?;
@@ -240,7 +260,7 @@ impl Peers {
     }
 
     /// Does it now, unless it takes long.
-    fn convert(&mut self, peer: Peer, conversion: Conversion) {
+    fn convert(&mut self, peer: Peer, conversion: Conversion<D>) {
         if conversion.is_long() {
             self.conversions.push_back((peer, conversion));
         } else {
@@ -263,14 +283,21 @@ fn too_many(of_peer: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::TEXT_BYTES_SHORT;
+    use allosaur_api::MainDialect;
+    use allosaur_api::exchange::TEXT_BYTES_SHORT;
     use serde_json::json;
+
+    type MainPeers = Peers<MainDialect>;
+
+    fn main_peers() -> MainPeers {
+        Peers::new(Codec::default())
+    }
 
     fn request(id: u64) -> Value {
         json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}})
     }
 
-    fn send(peers: &mut Peers, name: &str, message: &Value) {
+    fn send(peers: &mut MainPeers, name: &str, message: &Value) {
         let from = Envelope {
             peer: name.as_bytes().to_vec(),
             ..Envelope::default()
@@ -286,12 +313,12 @@ mod tests {
     }
 
     /// Who has the turn.
-    fn turn(peers: &mut Peers) -> Option<Peer> {
+    fn turn(peers: &mut MainPeers) -> Option<Peer> {
         peers.next_request().map(|(peer, _)| peer)
     }
 
     /// Names of senders and ids of the replies to them, in order.
-    fn replies(peers: &mut Peers) -> Vec<(String, Value)> {
+    fn replies(peers: &mut MainPeers) -> Vec<(String, Value)> {
         let mut all = Vec::new();
         while let Some((_, to, text)) = peers.poll_reply() {
             let reply: Value = serde_json::from_slice(&text).expect("a reply is JSON");
@@ -305,7 +332,7 @@ mod tests {
     }
 
     /// Does what takes long, and nothing else.
-    fn read_all(peers: &mut Peers) {
+    fn read_all(peers: &mut MainPeers) {
         while let Some((peer, conversion)) = peers.poll_conversion() {
             peers.handle_converted(peer, conversion.run(&mut Codec::default()));
         }
@@ -313,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_batch_of_what_is_no_request_lets_others_have_their_turns() {
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         let nonsense = vec![5; 3 * TURN_REQUESTS];
         send(&mut peers, "odd", &json!(nonsense));
         assert_eq!(turn(&mut peers), None);
@@ -336,7 +363,7 @@ mod tests {
 
     #[test]
     fn who_waits_holds_up_nobody_else_and_keeps_the_order_of_its_own() {
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         send(&mut peers, "slow", &json!([request(1), request(2)]));
         send(&mut peers, "slow", &request(3));
         let slow = turn(&mut peers).expect("a request");
@@ -361,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_batch_of_one_turn_is_done_whole_unless_it_waits() {
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         let batch: Vec<Value> = (0..100).map(request).collect();
         send(&mut peers, "long", &json!(batch));
         send(&mut peers, "short", &request(7));
@@ -382,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_long_batch_lets_others_have_their_turns() {
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         let batch: Vec<Value> = (0..3 * TURN_REQUESTS as u64).map(request).collect();
         for name in ["long", "also long"] {
             send(&mut peers, name, &json!(batch));
@@ -421,7 +448,7 @@ mod tests {
 
     #[test]
     fn few_long_messages_are_read_before_their_turn() {
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         let mut asks = request(1);
         asks["params"]["text"] = json!("x".repeat(TEXT_BYTES_SHORT));
         let all = 3 * READ_AHEAD_MAX;
@@ -446,12 +473,12 @@ mod tests {
     #[test]
     fn long_texts_hold_up_nobody_else_and_keep_the_order_of_their_own() {
         let long = "x".repeat(TEXT_BYTES_SHORT);
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         let mut asks = request(1);
         asks["params"]["text"] = json!(long);
         send(&mut peers, "slow", &asks);
         send(&mut peers, "slow", &request(2));
-        let convert = |peers: &mut Peers, while_it_lasts: Value| {
+        let convert = |peers: &mut MainPeers, while_it_lasts: Value| {
             let (slow, conversion) = peers.poll_conversion().expect("it is long");
             send(peers, "quick", &while_it_lasts);
             let quick = turn(peers).expect("a request");
@@ -478,7 +505,7 @@ mod tests {
 
     #[test]
     fn more_messages_than_may_wait_are_refused_and_do_no_harm() {
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         for id in 0..MESSAGES_PER_PEER_MAX as u64 + 2 {
             send(&mut peers, "eager", &request(id));
         }
@@ -501,7 +528,7 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_answered_in_its_turn() {
-        let mut peers = Peers::default();
+        let mut peers = main_peers();
         send(&mut peers, "odd", &json!([]));
         send(&mut peers, "odd", &json!(5));
         assert_eq!(turn(&mut peers), None);

@@ -20,6 +20,7 @@ mod idle;
 pub mod job;
 pub mod layout;
 pub mod mailbox;
+mod message_port;
 mod queues;
 pub mod receive;
 pub mod request_channel;

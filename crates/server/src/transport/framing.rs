@@ -53,6 +53,11 @@ impl Codec {
         Codec { bytes_max, ..self }
     }
 
+    /// Most bytes of a frame, and of the text in it.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
     /// Takes the text out of a frame.
     ///
     /// A frame that has the magic and cannot be inflated is taken as it is; it is no JSON then.

@@ -43,6 +43,9 @@ pub trait Transport: fmt::Debug {
     fn is_ready(&self) -> bool;
 }
 
+/// A way in that a thread may have.
+pub type BoxedTransport = Box<dyn Transport + Send>;
+
 /// What has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {

@@ -18,11 +18,11 @@ fn taps() -> RxTaps {
     RxTaps::new(PORTS).with(Box::new(clients))
 }
 
-/// Does a call, or a part of one that goes on with what was done before.
-fn handle(taps: &mut RxTaps, now: Nanos, call: RpcCall, is_rest: bool) -> Result<Value, String> {
+/// Does a call of a number, or a part of one.
+fn handle(taps: &mut RxTaps, now: Nanos, call: RpcCall, number: u64) -> Result<Value, String> {
     let request = EmulationRequest::Call {
         call,
-        is_rest,
+        number,
         usage: None,
     };
     match EmulationAnswer::try_from(taps.handle(request, now)) {
@@ -33,7 +33,7 @@ fn handle(taps: &mut RxTaps, now: Nanos, call: RpcCall, is_rest: bool) -> Result
 
 fn ask(taps: &mut RxTaps, now: Nanos, method: &str, mut params: Value) -> Value {
     let mut ask = |method: &str, params: Value| {
-        let reply = handle(taps, now, RpcCall::new(method, params), false);
+        let reply = handle(taps, now, RpcCall::new(method, params), 0);
         reply.unwrap_or_else(|error| panic!("{error}"))
     };
     let version = json!({"name": "EMU", "major": 1, "minor": 1});
@@ -218,13 +218,14 @@ fn parts_behind_one_that_failed_are_not_done() {
     let mut call = RpcCall::new("ctx_client_add", params);
     let mut outcomes = Vec::new();
     while let Some(part) = call.split_off(2) {
-        let is_rest = !outcomes.is_empty();
-        outcomes.push(handle(&mut taps, 0, part, is_rest).is_ok());
-        // Frames are taken and sent in between.
+        outcomes.push(handle(&mut taps, 0, part, 1).is_ok());
+        // Frames are taken and sent in between, and other calls are done, which may fail, too.
         all_sent(&mut taps, 0);
+        let other = RpcCall::new("no_such", Value::Null);
+        assert!(handle(&mut taps, 0, other, 2 + outcomes.len() as u64).is_err());
     }
     // What is not done is no error.
-    outcomes.push(handle(&mut taps, 0, call, true).is_ok());
+    outcomes.push(handle(&mut taps, 0, call, 1).is_ok());
     assert_eq!(outcomes, [true, true, false, true]);
     let info = json!({"tunnels": [{"vport": 0}]});
     let info = ask(&mut taps, 0, "ctx_get_info", info);

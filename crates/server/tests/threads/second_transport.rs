@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use allosaur_server::cli::{CommandLine, Subcommands};
-use allosaur_server::threads::control::serve_also;
+use allosaur_server::threads::control::{ExtraTransports, serve_also};
 use allosaur_server::threads::waker::Notify;
 use allosaur_server::transport::{Envelope, Message, Transport};
 use clap::Parser;
@@ -152,7 +152,7 @@ impl Client {
                 Client::Unix(stream) => read_text(stream).expect("a reply"),
             };
             let reply: Value = serde_json::from_slice(&text).expect("a reply is JSON");
-            if reply.get("id").is_some() {
+            if reply.get("jsonrpc").is_some() {
                 return reply;
             }
         }
@@ -181,16 +181,20 @@ impl Server {
     fn start(name: &str) -> Server {
         let folder = std::env::temp_dir().join(format!("allosaur-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let line = "allosaur-server serve --rpc-port 0 --pub-port 0 --cores 1";
+        let line = "allosaur-server serve --rpc-port 0 --pub-port 0 --emu-port 0 --cores 1";
         let mut settings = match CommandLine::parse_from(line.split_whitespace()).command {
             Subcommands::Serve(options) => options.settings(None),
             other => panic!("not serve: {other:?}"),
         };
         settings.captures_folder = Some(folder.clone());
         let path = folder.join("control.sock");
+        let emulation_path = folder.join("emulation.sock");
         let (sender, lines) = channel();
         let thread = thread::spawn(move || {
-            let others: Vec<Box<dyn Transport>> = vec![Box::new(LengthPrefixed::bind(&path))];
+            let others = ExtraTransports {
+                control: vec![Box::new(LengthPrefixed::bind(&path))],
+                emulation: vec![Box::new(LengthPrefixed::bind(&emulation_path))],
+            };
             serve_also(&settings, others, &mut Lines(sender)).expect("it serves");
         });
         let line: String = lines.recv().expect("it is ready");
@@ -212,7 +216,11 @@ impl Server {
     }
 
     fn unix(&self) -> Client {
-        let stream = UnixStream::connect(self.folder.join("control.sock")).expect("it listens");
+        self.unix_to("control.sock")
+    }
+
+    fn unix_to(&self, name: &str) -> Client {
+        let stream = UnixStream::connect(self.folder.join(name)).expect("it listens");
         Client::Unix(stream)
     }
 
@@ -272,6 +280,26 @@ fn both_ways_lead_to_the_same_server_at_once() {
     assert_eq!(unix.receive()["error"]["code"], -32700);
     zmq.ok("ping", json!({}));
     server.end(unix);
+}
+
+#[test]
+fn emulated_clients_are_reached_by_more_than_one_way() {
+    let server = Server::start("emulation-ways");
+    let mut clients = server.unix_to("emulation.sock");
+    let version = json!({"name": "EMU", "major": 1, "minor": 1});
+    let api_h = clients.ok("api_sync_v2", version)["api_h"].take();
+    let added = json!({"api_h": api_h, "tunnels": [{"vport": 0}]});
+    assert_eq!(clients.ok("ctx_add", added), true);
+    if let Client::Unix(stream) = &mut clients {
+        write_text(stream, b"nonsense").expect("connected");
+    }
+    assert_eq!(clients.receive()["error"]["code"], -32700);
+    let mut other = server.unix_to("emulation.sock");
+    let all = json!({"api_h": api_h, "reset": true, "count": 9});
+    let found = other.ok("ctx_iter", all);
+    assert_eq!(found["data"].as_array().map(Vec::len), Some(1));
+    let client = server.unix();
+    server.end(client);
 }
 
 /// What asks for a capture file of a gigabyte, which is read and found to be none.

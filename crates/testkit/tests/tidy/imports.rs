@@ -8,7 +8,7 @@ use crate::source::{RustFile, with_rust_files};
 const MAY_IMPORT: [(&str, &[&str]); 9] = [
     ("packet", &[]),
     ("engine", &["packet"]),
-    ("emulation", &["packet", "engine"]),
+    ("emulation", &["packet", "engine", "api"]),
     ("l7", &["packet", "engine", "emulation"]),
     ("netdev", &[]),
     ("port", &["packet", "netdev"]),

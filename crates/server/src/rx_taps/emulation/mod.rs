@@ -3,6 +3,7 @@
 pub mod exports;
 pub(super) mod request;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -28,6 +29,9 @@ const TICK_MAX: Nanos = 10 * MILLISECOND;
 /// What each timer that is set adds to a tick, as far as these limits: a million wait 10 ms.
 const TICK_PER_TIMER: Nanos = 10;
 
+/// Calls that could not be done and of which other parts may still come.
+pub const FAILED_MAX: usize = 8;
+
 /// The emulated clients of all ports.
 pub struct EmulatedClients {
     emulation: Emulation,
@@ -41,8 +45,8 @@ pub struct EmulatedClients {
     exports: Option<ExportChannel>,
     /// How often namespaces had changed when that was found out.
     changes: u64,
-    /// Whether the last request could not be done: then its other parts are not.
-    has_failed: bool,
+    /// The numbers of the last calls that could not be done: then their other parts are not.
+    failed: VecDeque<u64>,
 }
 
 impl EmulatedClients {
@@ -55,7 +59,7 @@ impl EmulatedClients {
             inhabited: 0,
             exports: None,
             changes: 0,
-            has_failed: false,
+            failed: VecDeque::with_capacity(FAILED_MAX),
         }
     }
 
@@ -82,11 +86,11 @@ impl EmulatedClients {
         self.exchange_exports(now);
     }
 
-    /// Does a request of the clients' own RPC.
+    /// Does a call of the clients' own RPC, or a part of one, by the number of the call.
     fn call(
         &mut self,
         call: RpcCall,
-        is_rest: bool,
+        number: u64,
         usage: Option<ProcessUsage>,
         now: Nanos,
     ) -> Result<Value, RpcError> {
@@ -95,11 +99,14 @@ impl EmulatedClients {
         }
         // What is due comes first: requests see the state of now.
         self.advance(now);
-        if is_rest && self.has_failed {
+        if self.failed.contains(&number) {
             return Ok(Value::Null);
         }
         let reply = self.emulation.handle_call(now, call);
-        self.has_failed = reply.is_err();
+        if reply.is_err() {
+            self.failed.truncate(FAILED_MAX - 1);
+            self.failed.push_front(number);
+        }
         self.exchange_exports(now);
         if self.changes != self.emulation.changes() {
             self.changes = self.emulation.changes();
@@ -140,9 +147,9 @@ impl RxTap for EmulatedClients {
         let answer = match request {
             EmulationRequest::Call {
                 call,
-                is_rest,
+                number,
                 usage,
-            } => EmulationAnswer::Called(self.call(call, is_rest, usage, now)),
+            } => EmulationAnswer::Called(self.call(call, number, usage, now)),
             EmulationRequest::ReadyClients { namespace, is_ipv6 } => {
                 self.advance(now);
                 let found = self.emulation.ready_clients(&namespace, is_ipv6);

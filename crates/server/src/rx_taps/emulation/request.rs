@@ -16,8 +16,9 @@ pub enum EmulationRequest {
     Call {
         /// What is asked.
         call: RpcCall,
-        /// Whether it goes on with what was asked before, and is not done if that went wrong.
-        is_rest: bool,
+        /// Of the call that it is, or a part of, as its caller counts them. Parts behind one that went
+        /// wrong are not done.
+        number: u64,
         /// What the process has used, where the answer tells of it.
         usage: Option<ProcessUsage>,
     },

@@ -13,6 +13,7 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
+use allosaur_api::MainDialect;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_port::PortError;
 use nix::sys::signal::Signal;
@@ -24,16 +25,15 @@ use crate::control::worker_command::Modes;
 use crate::control::{Action, Control, Handled, View};
 use crate::counters::{Counters, Snapshot};
 use crate::http::{HttpListener, HttpServer, Limits};
-use crate::rpc::{Conversion, Converted, Peer, Peers};
-use crate::threads::background::BackgroundThread;
 use crate::threads::clock::Clock;
 use crate::threads::data::Report;
 use crate::threads::emulation::EmulationThread;
 use crate::threads::job::JobThread;
 use crate::threads::layout::LayoutError;
+use crate::threads::message_port::MessagePort;
 use crate::threads::table;
 use crate::threads::{Refusal, RxHandle, Threads, refused};
-use crate::transport::{SocketError, Transport, ZmqTransport};
+use crate::transport::{BoxedTransport, SocketError, ZmqTransport};
 use netdevs::Netdevs;
 use signals::end_signals;
 pub use startup::machine_of;
@@ -44,8 +44,7 @@ const TICK: Nanos = SECOND / 2;
 /// How long a server that ends waits for its sessions to fetch why, at most.
 const FAREWELL_MAX: Nanos = 250 * MILLISECOND;
 
-/// Messages of a transport that are taken, and requests that are done, before threads and signals
-/// are heard again.
+/// Requests that are done before threads and signals are heard again.
 const REQUESTS_PER_TURN: u32 = 32;
 
 /// Why the server could not start.
@@ -68,13 +67,22 @@ pub enum ServiceError {
 /// Starts a server, says that it is ready on `ready`, and serves until it is told to end: by
 /// SIGINT, SIGTERM or the `shutdown` request.
 pub fn serve(settings: &Settings, ready: &mut impl Write) -> Result<(), ServiceError> {
-    serve_also(settings, Vec::new(), ready)
+    serve_also(settings, ExtraTransports::default(), ready)
+}
+
+/// Ways to reach a server besides ZeroMQ.
+#[derive(Debug, Default)]
+pub struct ExtraTransports {
+    /// To control.
+    pub control: Vec<BoxedTransport>,
+    /// To emulated clients.
+    pub emulation: Vec<BoxedTransport>,
 }
 
 /// The same, with more ways to reach it than ZeroMQ.
 pub fn serve_also(
     settings: &Settings,
-    others: Vec<Box<dyn Transport>>,
+    others: ExtraTransports,
     ready: &mut impl Write,
 ) -> Result<(), ServiceError> {
     // Before any thread starts: threads inherit what is blocked.
@@ -86,13 +94,9 @@ pub fn serve_also(
     let line = ready_line(settings, &zmq[0], emulation.first(), http.as_ref());
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
-    let zmq = zmq
-        .into_iter()
-        .map(|one| Box::new(one) as Box<dyn Transport>);
-    let transports = zmq.chain(others).collect();
-    let mut control_thread = ControlThread::start(settings, transports)?;
+    let mut control_thread = ControlThread::start(settings, joined(zmq, others.control))?;
     control_thread.serve_http(http)?;
-    control_thread.serve_emulation(emulation)?;
+    control_thread.serve_emulation(joined(emulation, others.emulation))?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -107,6 +111,12 @@ pub fn serve_also(
     drop(table);
     control_thread.end();
     Ok(())
+}
+
+/// ZeroMQ's ways in and others.
+fn joined(zmq: Vec<ZmqTransport>, others: Vec<BoxedTransport>) -> Vec<BoxedTransport> {
+    let zmq = zmq.into_iter().map(|one| Box::new(one) as BoxedTransport);
+    zmq.chain(others).collect()
 }
 
 /// An address that HTTP is listened on, and its name for users.
@@ -168,12 +178,9 @@ impl Woken {
 /// The control thread, with all it holds.
 struct ControlThread {
     control: Control,
-    transports: Vec<Box<dyn Transport>>,
-    peers: Peers,
+    messages: MessagePort<MainDialect>,
     threads: Threads,
     jobs: JobThread,
-    /// Reads and writes long messages.
-    conversions: BackgroundThread<(Peer, Conversion), (Peer, Converted)>,
     http: Option<HttpServer>,
     emulation: Option<EmulationThread>,
     context: ControlContext,
@@ -216,7 +223,7 @@ impl ControlThread {
         Ok(())
     }
 
-    fn serve_emulation(&mut self, transports: Vec<ZmqTransport>) -> Result<(), Refusal> {
+    fn serve_emulation(&mut self, transports: Vec<BoxedTransport>) -> Result<(), Refusal> {
         if let Some((calls, notify)) = self.threads.take_emulation() {
             self.emulation = Some(EmulationThread::start(transports, calls, notify)?);
         }
@@ -247,7 +254,7 @@ impl ControlThread {
         let until = self.context.now_ns() + FAREWELL_MAX;
         while self.control.awaits_farewell()
             || self.control.pending() > 0
-            || self.peers.is_converting()
+            || self.messages.is_converting()
         {
             if self.context.now_ns() >= until {
                 return;
@@ -263,7 +270,7 @@ impl ControlThread {
 
     /// Waits for threads, messages and signals, at most until `until`.
     fn wait(&self, until: Nanos, signals: &SignalFd) -> Woken {
-        let is_ready = self.peers.is_ready() || self.transports.iter().any(|t| t.is_ready());
+        let is_ready = self.messages.is_ready() || self.messages.has_arrived();
         let left = match is_ready {
             true => 0,
             false => until.saturating_sub(self.context.now_ns()),
@@ -271,8 +278,7 @@ impl ControlThread {
         let timeout_ms = left.div_ceil(MILLISECOND) as i64;
         let control_notify = self.threads.control_notify.file().as_raw_fd();
         let own = [control_notify, signals.as_raw_fd()];
-        let transports = self.transports.iter().map(|one| one.descriptor());
-        let files = own.into_iter().chain(transports);
+        let files = own.into_iter().chain(self.messages.descriptors());
         let items = files.map(|file| zmq::PollItem::from_fd(file, zmq::POLLIN));
         let mut items: Vec<_> = items.collect();
         if let Err(error) = zmq::poll(&mut items, timeout_ms) {
@@ -315,25 +321,14 @@ impl ControlThread {
     }
 
     fn serve_requests(&mut self) {
-        while let Some((peer, converted)) = self.conversions.receive() {
-            self.peers.handle_converted(peer, converted);
-        }
-        for (number, transport) in self.transports.iter_mut().enumerate() {
-            for _ in 0..REQUESTS_PER_TURN {
-                let Some(message) = transport.receive() else {
-                    break;
-                };
-                self.peers.receive(number, message);
-            }
-        }
-        self.send_replies();
-        if self.peers.is_ready() {
+        self.messages.receive();
+        if self.messages.is_ready() {
             // Once for all of them, as it asks the kernel: a batch may have thousands.
             let now_ns = self.context.now_ns();
             self.context.netdevs.watch_links(&mut self.control, now_ns);
         }
         for _ in 0..REQUESTS_PER_TURN {
-            let Some((peer, request)) = self.peers.next_request() else {
+            let Some((peer, request)) = self.messages.next_request() else {
                 break;
             };
             self.context.refresh();
@@ -341,28 +336,19 @@ impl ControlThread {
             let handled = self.control.handle(&request, &view);
             match handled {
                 Handled::Pending(pending) => {
-                    self.peers.wait(peer, pending);
+                    self.messages.wait(peer, pending);
                     self.act();
                 }
                 Handled::Replied(reply) => {
                     // All that must be done before the reply leaves.
                     self.act();
-                    self.peers.answer(peer, reply);
+                    self.messages.answer(peer, reply);
                 }
             }
-            self.send_replies();
+            self.messages.send_replies();
             self.tick();
         }
-        self.send_replies();
-    }
-
-    fn send_replies(&mut self) {
-        while let Some((transport, to, frame)) = self.peers.poll_reply() {
-            self.transports[transport].reply(to, frame);
-        }
-        while let Some(long) = self.peers.poll_conversion() {
-            self.conversions.send(long);
-        }
+        self.messages.send_replies();
     }
 
     fn tick(&mut self) {
@@ -399,12 +385,8 @@ impl ControlThread {
                 Action::Flows { core, order } => self.threads.send(core, order),
                 Action::Ask { question, request } => self.threads.questions.send(question, request),
                 Action::Job { job, work } => self.jobs.send(job, work),
-                Action::Reply { pending, reply } => self.peers.complete(pending, reply),
-                Action::Publish(text) => {
-                    for transport in &mut self.transports {
-                        transport.publish(&text);
-                    }
-                }
+                Action::Reply { pending, reply } => self.messages.complete(pending, reply),
+                Action::Publish(text) => self.messages.publish(&text),
                 Action::ExpectLatency { group, terms } => {
                     self.context.counters.receive.expect_latency(group, terms);
                 }
@@ -424,7 +406,7 @@ impl ControlThread {
                 Action::Shutdown => self.ending = true,
             }
         }
-        self.send_replies();
+        self.messages.send_replies();
     }
 
     fn end(self) {

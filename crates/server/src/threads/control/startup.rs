@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use allosaur_api::limits::REQUEST_BYTES_MAX;
 use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_netdev::inventory::Machine;
 use allosaur_port::buffers::Buffers;
@@ -20,20 +21,19 @@ use crate::control::worker_command::PortMode;
 use crate::control::{Control, ControlConfig, StartAddresses};
 use crate::counters::{Counters, Snapshot};
 use crate::devices;
-use crate::rpc::{Conversion, Peer, Peers};
 use crate::threads::affinity;
-use crate::threads::background::BackgroundThread;
 use crate::threads::clock::Clock;
 use crate::threads::flow_sharing::FlowSharing;
 use crate::threads::job::{DiskFiles, JobThread};
 use crate::threads::layout::{self, Layout, plan};
+use crate::threads::message_port::MessagePort;
 use crate::threads::{Emulated, Refusal, Threads, epoch_ns, refused};
-use crate::transport::{Codec, Transport, listen_address};
+use crate::transport::{BoxedTransport, listen_address};
 
 impl ControlThread {
     pub(super) fn start(
         settings: &Settings,
-        transports: Vec<Box<dyn Transport>>,
+        transports: Vec<BoxedTransport>,
     ) -> Result<ControlThread, ServiceError> {
         let clock = Clock::start();
         let descriptions = settings.ports.iter().map(|port| port.description.clone());
@@ -75,17 +75,13 @@ impl ControlThread {
         let files = DiskFiles::within(settings.captures_folder.as_deref());
         let jobs = JobThread::start(files, threads.control_notify.clone());
         let jobs = jobs.map_err(refused("a thread"))?;
-        let mut codec = Codec::default();
-        let convert = move |(peer, long): (Peer, Conversion)| Some((peer, long.run(&mut codec)));
         let notify = threads.control_notify.clone();
-        let conversions = BackgroundThread::start("messages", notify, convert);
-        let conversions = conversions.map_err(refused("a thread"))?;
+        let messages = MessagePort::start(transports, "messages", REQUEST_BYTES_MAX, notify);
+        let messages = messages.map_err(refused("a thread"))?;
         let mut control_thread = ControlThread {
             control,
-            transports,
-            peers: Peers::default(),
+            messages,
             jobs,
-            conversions,
             http: None,
             emulation: None,
             threads,

@@ -6,6 +6,7 @@ pub(crate) mod transcripts;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use allosaur_api::{Exchange, MainDialect};
 use allosaur_engine::capture::Captured;
 use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::stateless::{Change, ProfileEvent, StatelessCommand};
@@ -20,7 +21,7 @@ use allosaur_server::control::{
     JobResult, LinkOwner, PendingId, PortConfig, QuestionId, Reply, StartAddresses, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
-use allosaur_server::rpc::Exchange;
+use allosaur_server::rpc::{frame_of, read_frame};
 use allosaur_server::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, Request, RxTaps, Wire};
 use allosaur_server::transport::Codec;
 use serde_json::{Value, json};
@@ -269,11 +270,11 @@ impl World {
     /// Answers one message, as the control thread does.
     pub(crate) fn ask_raw(&mut self, message: &[u8]) -> Vec<u8> {
         let mut codec = Codec::default();
-        let mut exchange = Exchange::read(&mut codec, message);
+        let mut exchange: Exchange<MainDialect> = read_frame(&mut codec, message.to_vec(), 0);
         while let Some(request) = exchange.next_request() {
             exchange.answer(self.handle(&request));
         }
-        exchange.into_frame(&mut codec)
+        frame_of(&mut codec, exchange)
     }
 
     fn handle(&mut self, request: &allosaur_api::Request) -> Reply {

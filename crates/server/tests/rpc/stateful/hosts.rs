@@ -31,7 +31,7 @@ fn emulate(server: &mut Owned, method: &str, mut params: Value) -> Value {
     let mut ask = |method: &str, params: Value| {
         let request = EmulationRequest::Call {
             call: RpcCall::new(method, params),
-            is_rest: false,
+            number: 0,
             usage: None,
         };
         match EmulationAnswer::try_from(taps.handle(request, 0)) {

@@ -1,22 +1,18 @@
 //! One message: from its text to requests, and from their replies to text.
 //!
-//! JSON-RPC 2.0 with TRex's habits: a batch is worked off in order and answered by a list, a batch of
-//! one by its only reply, an empty one by `null`. Whatever the text is, there is a reply.
+//! A batch is worked off in order. Whatever the text is, there is a reply. How requests and replies are
+//! written is said by a [`Dialect`].
 
-use std::ops::Range;
 use std::vec::IntoIter;
 
-use allosaur_api::limits::{
-    BATCH_REQUESTS_MAX, REPLIES_BYTES_MAX, REPLY_BYTES_MAX, REQUEST_BYTES_MAX,
-};
-use allosaur_api::request::{failure, success};
-use allosaur_api::{Error, Request};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::conversion::TEXT_BYTES_SHORT;
-use crate::transport::Codec;
-use crate::transport::framing::is_zipped;
+use crate::dialect::{Dialect, Reply};
+use crate::error::Error;
+use crate::limits::{REPLIES_BYTES_MAX, REPLY_BYTES_MAX};
+
+/// Texts of more bytes are long.
+pub const TEXT_BYTES_SHORT: usize = 64 << 10;
 
 /// A message that is being answered.
 ///
@@ -24,30 +20,31 @@ use crate::transport::framing::is_zipped;
 /// takes twenty times the memory.
 ///
 /// Drive it like this: [`next_request`](Exchange::next_request), and [`answer`](Exchange::answer)
-/// after each; when there are no more, [`into_frame`](Exchange::into_frame).
-#[derive(Clone, Debug)]
-pub struct Exchange {
+/// after each; when there are no more, [`into_text`](Exchange::into_text).
+#[derive(Debug)]
+pub struct Exchange<D: Dialect> {
     /// Of the whole message.
     text: Vec<u8>,
     /// Where in it the requests are.
-    requests: IntoIter<Range<usize>>,
-    /// The first request, when it is long: it was read with the message.
-    first: Option<Value>,
+    requests: IntoIter<D::Place>,
+    is_batch: bool,
     /// Of the request that was given last.
-    id: Value,
-    replies: Vec<Written>,
+    id: D::Id,
+    replies: Vec<Written<D::Id>>,
+    /// Short replies behind these, with commas between.
+    short: Vec<u8>,
     replies_count: usize,
     reply_bytes: usize,
     /// With what all that is left is answered.
     refusal: Option<Error>,
-    zipped: bool,
+    is_zipped: bool,
 }
 
 /// What there is to do of a message.
 #[derive(Debug)]
-pub(super) enum Next {
+pub enum Next<R> {
     /// A request.
-    Request(Request),
+    Request(R),
     /// So many were none, and were answered, that it is the turn of others.
     Pause,
     /// Nothing.
@@ -55,70 +52,58 @@ pub(super) enum Next {
 }
 
 /// Replies that stand behind each other.
-#[derive(Clone, Debug)]
-enum Written {
+#[derive(Debug)]
+enum Written<I> {
     /// Short ones, with commas between.
     Text(Vec<u8>),
     /// A long one.
-    Value(Value),
+    Reply(Reply<I>),
 }
 
-impl Exchange {
-    /// Takes a message apart.
-    pub fn read(codec: &mut Codec, frame: &[u8]) -> Exchange {
-        Exchange::read_received(codec, frame.to_vec(), 0)
-    }
-
-    /// The same, of which the transport has left out bytes at its end.
-    pub(super) fn read_received(codec: &mut Codec, frame: Vec<u8>, left_out: usize) -> Exchange {
-        let mut exchange = Exchange {
-            zipped: is_zipped(&frame),
-            text: Vec::new(),
-            requests: Vec::new().into_iter(),
-            first: None,
-            id: Value::Null,
-            replies: Vec::new(),
-            replies_count: 0,
-            reply_bytes: 0,
-            refusal: None,
-        };
-        if let Err(error) = exchange.take_apart(codec, frame, left_out) {
-            exchange.push(failure(Value::Null, &error));
+impl<D: Dialect> Exchange<D> {
+    /// Takes a text apart. Its reply is compressed as the message was.
+    pub fn read(mut text: Vec<u8>, is_zipped: bool) -> Exchange<D> {
+        let requests = D::split(&mut text);
+        let mut exchange = Exchange::new(text, is_zipped);
+        match requests {
+            Ok(requests) => {
+                exchange.is_batch = requests.is_batch;
+                exchange.requests = requests.places.into_iter();
+            }
+            Err(error) => exchange.fail(error),
         }
         exchange
     }
 
-    fn take_apart(
-        &mut self,
-        codec: &mut Codec,
-        frame: Vec<u8>,
-        left_out: usize,
-    ) -> Result<(), Error> {
-        if left_out > 0 {
-            let bytes = frame.len() + left_out;
-            return Err(Error::too_large(bytes, REQUEST_BYTES_MAX));
+    /// A message that could not even be read: its reply says why.
+    pub fn failed(error: Error, is_zipped: bool) -> Exchange<D> {
+        let mut exchange = Exchange::new(Vec::new(), is_zipped);
+        exchange.fail(error);
+        exchange
+    }
+
+    fn new(text: Vec<u8>, is_zipped: bool) -> Exchange<D> {
+        Exchange {
+            text,
+            requests: Vec::new().into_iter(),
+            is_batch: false,
+            id: D::Id::default(),
+            replies: Vec::new(),
+            short: Vec::new(),
+            replies_count: 0,
+            reply_bytes: 0,
+            refusal: None,
+            is_zipped,
         }
-        let text = codec.decode(&frame)?;
-        self.zipped = text.zipped;
-        let text = match text.zipped {
-            true => text.bytes.into_owned(),
-            false => frame,
-        };
-        let requests = match text.trim_ascii_start().first() {
-            Some(b'[') => split(&text)?,
-            _ => std::iter::once(0..text.len()).collect(),
-        };
-        if let [request] = &requests[..] {
-            // What is no JSON is the fault of the whole message.
-            self.first = Some(value(&text[request.clone()])?);
-        }
-        self.text = text;
-        self.requests = requests.into_iter();
-        Ok(())
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.text = Vec::new();
+        self.push(D::Id::default(), Err(error));
     }
 
     /// The next request. What is none is answered here.
-    pub fn next_request(&mut self) -> Option<Request> {
+    pub fn next_request(&mut self) -> Option<D::Request> {
         match self.next_within(usize::MAX) {
             Next::Request(request) => Some(request),
             Next::Pause | Next::Done => None,
@@ -126,57 +111,61 @@ impl Exchange {
     }
 
     /// The same, of the next so many.
-    pub(super) fn next_within(&mut self, requests: usize) -> Next {
+    pub fn next_within(&mut self, requests: usize) -> Next<D::Request> {
         for _ in 0..requests {
-            let Some(request) = self.requests.next() else {
+            let Some(place) = self.requests.next() else {
                 return Next::Done;
             };
-            let read = match self.first.take() {
-                Some(first) => Ok(first),
-                None => value(&self.text[request]),
-            };
+            let (id, request) = D::parse(&self.text, place);
             if self.requests.len() == 0 {
                 self.text = Vec::new();
             }
-            match read.map(Request::parse) {
-                Ok(Ok(mut request)) => {
-                    self.id = request.id.take();
-                    let Some(refusal) = self.refusal.clone() else {
-                        return Next::Request(request);
-                    };
-                    self.answer(Err(refusal));
+            match (request, &self.refusal) {
+                (Ok(request), None) => {
+                    self.id = id;
+                    return Next::Request(request);
                 }
-                Ok(Err(refused)) => self.push(failure(refused.id, &refused.error)),
-                Err(error) => self.push(failure(Value::Null, &error)),
+                (Ok(_), Some(refusal)) => {
+                    let refusal = refusal.clone();
+                    self.push(id, Err(refusal));
+                }
+                (Err(error), _) => self.push(id, Err(error)),
             }
         }
         Next::Pause
     }
 
     /// Answers the request that was given last.
-    pub fn answer(&mut self, reply: Result<Value, Error>) {
-        let id = self.id.take();
-        self.push(match reply {
-            Ok(result) => success(id, result),
-            Err(error) => failure(id, &error),
-        });
+    pub fn answer(&mut self, outcome: Result<Value, Error>) {
+        let id = std::mem::take(&mut self.id);
+        self.push(id, outcome);
     }
 
-    fn push(&mut self, reply: Value) {
+    fn push(&mut self, id: D::Id, outcome: Result<Value, Error>) {
         self.replies_count += 1;
-        if left_of(TEXT_BYTES_SHORT, &reply).is_none() {
-            self.reply_bytes += text_bytes(&reply);
-            self.replies.push(Written::Value(reply));
-            return;
-        }
-        let reply = serde_json::to_vec(&reply).expect("a JSON value can be written");
-        self.reply_bytes += reply.len();
-        match self.replies.last_mut() {
-            Some(Written::Text(text)) => {
-                text.push(b',');
-                text.extend(reply);
+        let is_short = match &outcome {
+            Ok(result) => left_of(TEXT_BYTES_SHORT, result).is_some(),
+            Err(_) => true,
+        };
+        let reply = Reply { id, outcome };
+        if is_short {
+            if !self.short.is_empty() {
+                self.short.push(b',');
             }
-            _ => self.replies.push(Written::Text(reply)),
+            let before = self.short.len();
+            D::write(&reply, &mut self.short);
+            self.reply_bytes += self.short.len() - before;
+        } else {
+            self.reply_bytes += reply.outcome.as_ref().map_or(0, text_bytes);
+            self.end_short();
+            self.replies.push(Written::Reply(reply));
+        }
+    }
+
+    fn end_short(&mut self) {
+        if !self.short.is_empty() {
+            let short = std::mem::take(&mut self.short);
+            self.replies.push(Written::Text(short));
         }
     }
 
@@ -192,7 +181,7 @@ impl Exchange {
 
     /// Refuses the requests that are left when there are too many bytes of replies: of this message, or
     /// of all.
-    pub(super) fn refuse_beyond_limits(&mut self, all_reply_bytes: usize) {
+    pub fn refuse_beyond_limits(&mut self, all_reply_bytes: usize) {
         let (whose, bytes_max) = if self.reply_bytes > REPLY_BYTES_MAX {
             ("this message has", REPLY_BYTES_MAX)
         } else if all_reply_bytes > REPLIES_BYTES_MAX && self.reply_bytes > 0 {
@@ -220,49 +209,27 @@ impl Exchange {
         self.reply_bytes > bytes
     }
 
-    /// The reply to the message, compressed if the message was.
-    pub fn into_frame(self, codec: &mut Codec) -> Vec<u8> {
-        let is_list = self.replies_count > 1;
-        let mut text = Vec::with_capacity(self.reply_bytes + 2 * self.replies.len() + 3);
-        text.extend(is_list.then_some(b'['));
+    /// Whether the message was compressed, so that the reply shall be.
+    pub fn is_zipped(&self) -> bool {
+        self.is_zipped
+    }
+
+    /// The text of the reply to the message.
+    pub fn into_text(mut self) -> Vec<u8> {
+        self.end_short();
+        let (before, behind) = D::brackets(self.is_batch, self.replies_count);
+        let mut text = Vec::with_capacity(self.reply_bytes + 2 * self.replies.len() + 8);
+        text.extend(before.as_bytes());
         for (number, replies) in self.replies.into_iter().enumerate() {
             text.extend((number > 0).then_some(b','));
             match replies {
                 Written::Text(replies) => text.extend(replies),
-                Written::Value(reply) => {
-                    serde_json::to_writer(&mut text, &reply).expect("a JSON value can be written")
-                }
+                Written::Reply(reply) => D::write(&reply, &mut text),
             }
         }
-        if self.replies_count == 0 {
-            text.extend(b"null");
-        }
-        text.extend(is_list.then_some(b']'));
-        text.push(b'\n');
-        codec.encode(text, self.zipped)
+        text.extend(behind.as_bytes());
+        text
     }
-}
-
-fn value(text: &[u8]) -> Result<Value, Error> {
-    serde_json::from_slice(text).map_err(|_| Error::parse())
-}
-
-/// Where the requests of a batch are in its text.
-fn split(text: &[u8]) -> Result<Vec<Range<usize>>, Error> {
-    let batch: Vec<&RawValue> = serde_json::from_slice(text).map_err(|_| Error::parse())?;
-    if batch.len() > BATCH_REQUESTS_MAX {
-        return Err(Error::execution(format!(
-            "the batch has {} requests, and the most is {BATCH_REQUESTS_MAX}: send several batches",
-            batch.len()
-        )));
-    }
-    let begin = text.as_ptr() as usize;
-    let range = |request: &&RawValue| {
-        let request = request.get();
-        let at = request.as_ptr() as usize - begin;
-        at..at + request.len()
-    };
-    Ok(batch.iter().map(range).collect())
 }
 
 /// What is left of so many bytes when this is written; nothing when it is longer. It looks no
@@ -287,18 +254,23 @@ fn text_bytes(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::MainDialect;
+    use crate::limits::BATCH_REQUESTS_MAX;
     use serde_json::json;
 
+    fn read(message: &[u8]) -> Exchange<MainDialect> {
+        Exchange::read(message.to_vec(), false)
+    }
+
     fn ask(message: &[u8]) -> Value {
-        let mut codec = Codec::default();
-        let mut exchange = Exchange::read(&mut codec, message);
+        let mut exchange = read(message);
         while let Some(request) = exchange.next_request() {
             exchange.answer(match request.method.as_str() {
                 "ping" => Ok(json!({"ts": 1.0})),
                 _ => Err(Error::execution("no")),
             });
         }
-        serde_json::from_slice(&exchange.into_frame(&mut codec)).expect("a reply is JSON")
+        serde_json::from_slice(&exchange.into_text()).expect("a reply is JSON")
     }
 
     #[test]
@@ -340,11 +312,10 @@ mod tests {
     #[test]
     fn a_refused_message_has_an_error_for_each_request() {
         let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#;
-        let mut codec = Codec::default();
         let message = format!("[{ping},5,{ping}]");
-        let mut exchange = Exchange::read(&mut codec, message.as_bytes());
+        let mut exchange = read(message.as_bytes());
         exchange.refuse(&Error::execution("too much"));
-        let reply = exchange.into_frame(&mut codec);
+        let reply = exchange.into_text();
         let replies: Value = serde_json::from_slice(&reply).expect("JSON");
         let codes = replies.as_array().expect("a list").iter();
         let codes: Vec<_> = codes.map(|reply| reply["error"]["code"].clone()).collect();
@@ -363,7 +334,7 @@ mod tests {
             ),
             (json!(vec![1; 1001]), true),
         ] {
-            let mut exchange = Exchange::read(&mut Codec::default(), ping.as_bytes());
+            let mut exchange = read(ping.as_bytes());
             exchange.next_request().expect("a request");
             exchange.answer(Ok(result));
             assert_eq!(exchange.is_longer_than(1000), is_long);
@@ -391,8 +362,7 @@ mod tests {
     fn replies_beyond_the_limit_are_errors_that_say_what_to_do() {
         let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#;
         let batch = format!("[{}]", [ping; 90].join(","));
-        let mut codec = Codec::default();
-        let mut exchange = Exchange::read(&mut codec, batch.as_bytes());
+        let mut exchange = read(batch.as_bytes());
         let mut answered = 0;
         while exchange.next_request().is_some() {
             answered += 1;
@@ -401,7 +371,7 @@ mod tests {
         }
         assert_eq!(answered, REPLY_BYTES_MAX >> 20);
         assert!(exchange.reply_bytes() < REPLY_BYTES_MAX + (2 << 20));
-        let reply: Value = serde_json::from_slice(&exchange.into_frame(&mut codec)).expect("JSON");
+        let reply: Value = serde_json::from_slice(&exchange.into_text()).expect("JSON");
         assert_eq!(reply.as_array().map(Vec::len), Some(90));
         let said = reply[89]["error"]["specific_err"].as_str().expect("a text");
         assert!(said.contains("fewer at a time"), "{said}");
@@ -411,12 +381,12 @@ mod tests {
     fn what_waits_for_its_turn_is_text() {
         let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#;
         let batch = format!("[{}]", [ping; 10_000].join(","));
-        let mut exchange = Exchange::read(&mut Codec::default(), batch.as_bytes());
+        let mut exchange = read(batch.as_bytes());
         assert_eq!(exchange.text.len(), batch.len());
         while exchange.next_request().is_some() {
             exchange.answer(Ok(json!({"ts": 1.0})));
         }
         assert!(exchange.text.is_empty());
-        assert!(matches!(&exchange.replies[..], [Written::Text(_)]));
+        assert!(exchange.replies.is_empty());
     }
 }

@@ -1,0 +1,195 @@
+//! The thread that takes requests to emulated clients: it reads and writes their JSON, and has the
+//! first receive thread, where the clients are, do them one after the other.
+//!
+//! Control has no part in it, so neither waits for the other.
+
+mod calls;
+
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use allosaur_api::Error;
+use allosaur_emulation::rpc::dialect::EmulationDialect;
+use nix::time::ClockId;
+use nix::unistd::SysconfVar;
+
+use self::calls::{Calls, Done, Part};
+use crate::control::QuestionId;
+use crate::rx_taps::{Answer, EmulationAnswer, EmulationRequest, ProcessUsage};
+use crate::threads::message_port::MessagePort;
+use crate::threads::request_channel::RequestSender;
+use crate::threads::waker::Notify;
+use crate::threads::{Refusal, refused};
+use crate::transport::{BoxedTransport, EMULATION_BYTES_MAX};
+
+/// What calls begin with whose answer tells of the whole process.
+const MONITOR: &str = "ctx_resource_monitor_";
+
+/// The thread, which ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct EmulationThread {
+    is_ending: Arc<AtomicBool>,
+    notify: Notify,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EmulationThread {
+    /// Starts it. `calls` goes to the receive thread, which wakes this one by `notify`.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no threads.
+    pub(super) fn start(
+        transports: Vec<BoxedTransport>,
+        requests: RequestSender,
+        notify: Notify,
+    ) -> Result<EmulationThread, Refusal> {
+        let refused = || refused("a thread for emulated clients");
+        let is_ending = Arc::<AtomicBool>::default();
+        let (name, tell) = ("emulation messages", notify.clone());
+        let messages = MessagePort::start(transports, name, EMULATION_BYTES_MAX, tell);
+        let service = EmulationService {
+            messages: messages.map_err(refused())?,
+            requests,
+            calls: Calls::default(),
+            last_question: 0,
+            notify: notify.clone(),
+            is_ending: Arc::clone(&is_ending),
+        };
+        let thread = thread::Builder::new().name("emulation".to_owned());
+        let thread = thread.spawn(move || service.run());
+        Ok(EmulationThread {
+            is_ending,
+            notify,
+            thread: Some(thread.map_err(refused())?),
+        })
+    }
+}
+
+impl Drop for EmulationThread {
+    fn drop(&mut self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        self.notify.notify();
+        if let Some(thread) = self.thread.take() {
+            if thread.join().is_err() {
+                tracing::error!("the thread for emulated clients had panicked; see above");
+            }
+        }
+    }
+}
+
+/// What the thread has.
+struct EmulationService {
+    messages: MessagePort<EmulationDialect>,
+    requests: RequestSender,
+    calls: Calls,
+    last_question: u64,
+    notify: Notify,
+    is_ending: Arc<AtomicBool>,
+}
+
+impl EmulationService {
+    fn run(mut self) {
+        while !self.is_ending.load(Ordering::Relaxed) {
+            if self.wait() {
+                self.messages.receive();
+            }
+            self.messages.handle_converted();
+            self.take_answers();
+            self.begin_calls();
+            self.give_parts();
+            self.messages.send_replies();
+        }
+        while let Some(done) = self.calls.give_up() {
+            self.complete(done);
+        }
+        self.messages.send_replies();
+    }
+
+    /// Waits for messages, for what the receive thread answers, and for the end. Whether a message may
+    /// have arrived.
+    fn wait(&self) -> bool {
+        let has_arrived = self.messages.has_arrived();
+        let timeout_ms = match self.calls.poll_timeout() {
+            _ if has_arrived || self.may_begin() => 0,
+            Some(at) => at.saturating_duration_since(Instant::now()).as_millis() as i64 + 1,
+            None => -1,
+        };
+        let own = self.notify.file().as_raw_fd();
+        let files = std::iter::once(own).chain(self.messages.descriptors());
+        let items = files.map(|file| zmq::PollItem::from_fd(file, zmq::POLLIN));
+        let mut items: Vec<_> = items.collect();
+        if let Err(error) = zmq::poll(&mut items, timeout_ms) {
+            tracing::debug!("waiting was interrupted: {error}");
+        }
+        if items[0].is_readable() {
+            self.notify.drain();
+        }
+        has_arrived || items[1..].iter().any(zmq::PollItem::is_readable)
+    }
+
+    fn may_begin(&self) -> bool {
+        self.messages.is_ready() && self.calls.has_room()
+    }
+
+    fn begin_calls(&mut self) {
+        while self.may_begin() {
+            let Some((peer, call)) = self.messages.next_request() else {
+                return;
+            };
+            let pending = self.calls.begin(call, Instant::now());
+            self.messages.wait(peer, pending);
+        }
+    }
+
+    fn give_parts(&mut self) {
+        while let Some(Part { of, call }) = self.calls.poll_part() {
+            self.last_question += 1;
+            let usage = call.method.starts_with(MONITOR).then(process_usage);
+            let request = EmulationRequest::Call {
+                call,
+                number: of.0,
+                usage,
+            };
+            let question = QuestionId(self.last_question);
+            self.requests.send(question, request.into());
+        }
+    }
+
+    /// Takes what the receive thread has done, and gives up what it takes too long for.
+    fn take_answers(&mut self) {
+        let now = Instant::now();
+        while let Some((_, answer)) = self.requests.receive() {
+            let Answer::Emulation(EmulationAnswer::Called(reply)) = answer else {
+                tracing::error!("not what was asked: {answer:?}");
+                continue;
+            };
+            if let Some(done) = self.calls.handle_reply(reply, now) {
+                self.complete(done);
+            }
+        }
+        while let Some(done) = self.calls.handle_timeout(now) {
+            self.complete(done);
+        }
+    }
+
+    fn complete(&mut self, (pending, reply): Done) {
+        self.messages.complete(pending, reply.map_err(Error::from));
+    }
+}
+
+/// What all of the server has used, which is what TRex's users see of the emulation's process.
+fn process_usage() -> ProcessUsage {
+    let clock = nix::time::clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    let page_bytes = nix::unistd::sysconf(SysconfVar::PAGE_SIZE);
+    let page_bytes = page_bytes.ok().flatten().unwrap_or(4096) as u64;
+    ProcessUsage {
+        cpu_time: clock.map_or(0, |time| Duration::from(time).as_nanos() as u64),
+        rss_bytes: pages.unwrap_or(0u64) * page_bytes,
+    }
+}
