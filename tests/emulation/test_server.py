@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import zmq
 from allosaur import STLClient, STLPktBuilder, STLStream, STLTXCont
 from allosaur.server import LocalServer, ServerStartError
 from scapy.layers.inet import IP, UDP
@@ -64,6 +65,30 @@ def test_messages_of_any_form_are_answered_in_their_form(
     for wrong in (b"{", b"\xab\xe8\x5c\xea\0\0\0\x05nothing", b"\xff" * 9):
         assert json.loads(door.exchange(wrong))["error"]["code"] == -32700
     assert door.call("ping")["ts"] >= 0
+
+
+@pytest.mark.parametrize("port", ["rpc_port", "emu_port"])
+def test_both_ports_treat_messages_alike(emulating: LocalServer, port: str) -> None:
+    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.RCVTIMEO, 60_000)
+        socket.connect(f"tcp://127.0.0.1:{getattr(emulating, port)}")
+
+        def exchange(message: bytes) -> Any:
+            socket.send(message)
+            return json.loads(socket.recv())
+
+        for wrong in (b"nonsense", b"[{}", b'{"jsonrpc":', b"\xff" * 9):
+            assert exchange(wrong)["error"]["code"] == -32700, wrong
+        ping = {"jsonrpc": "2.0", "method": "no_such", "params": {}}
+        batch = [ping | {"id": number} for number in range(1, 2000)]
+        replies = exchange(json.dumps([*batch, 5] if port == "rpc_port" else [*batch, {}]).encode())
+        assert [reply.get("id") for reply in replies] == [*range(1, 2000), None]
+        assert {reply["error"]["code"] for reply in replies[:-1]} == {-32601}
+        most = 32_768
+        assert len(exchange(b"[" + b",".join([b"{}"] * most) + b"]")) == most
+        refused = exchange(b"[" + b",".join([b"{}"] * (most + 1)) + b"]")
+        assert f"the most is {most}" in str(refused["error"])
 
 
 def test_a_message_that_is_too_long_is_refused(door: Any) -> None:
