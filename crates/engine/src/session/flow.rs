@@ -394,7 +394,7 @@ impl Session {
         let rest = connection.rest_to_send(&mut tcp)?;
         let segment = connection.last_segment(&tcp, rest);
         // With timestamps and nothing else: so it is written below.
-        Envelope::usual_places(is_plain, &segment)?;
+        Envelope::fast_places(is_plain, &segment)?;
         let outbox = &self.outbox;
         let shared = shared_data(outbox, &segment, cx.buffers);
         let (data, sum): (&[u8], Sum) = match (segment.len, &shared) {

@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | a flow with its program, and its usual segments | `flow`, with what each call is given in `context` |
+//! | a flow with its program, and its segments of the fast path | `flow`, with what each call is given in `context` |
 //! | its other segments, and what else happens to it | `transmit`, `events` |
 //! | how it begins, and how it is ended | `open`, `close` |
 //! | how messages travel | `udp_transport` with `udp` |

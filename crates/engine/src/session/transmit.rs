@@ -132,8 +132,8 @@ impl<T: FrameTx> SegmentTx for LeavingSegments<'_, T> {
     #[inline]
     fn send(&mut self, segment: &Segment) -> bool {
         self.identification = self.identification.wrapping_add(1);
-        let Some(places) = Envelope::usual_places(self.is_plain, segment) else {
-            return self.send_unusual(segment);
+        let Some(places) = Envelope::fast_places(self.is_plain, segment) else {
+            return self.send_slow(segment);
         };
         let envelope = self.plain_envelope();
         if let Some(payload) = shared_data(self.outbox, segment, self.buffers) {
@@ -148,8 +148,8 @@ impl<T: FrameTx> SegmentTx for LeavingSegments<'_, T> {
     }
 
     fn send_run(&mut self, first: &Segment, count: u32) -> u32 {
-        let is_usual = Envelope::usual_places(self.is_plain, first).is_some();
-        let is_shared = is_usual && first.len >= SHARED_BYTES_MIN;
+        let is_fast = Envelope::fast_places(self.is_plain, first).is_some();
+        let is_shared = is_fast && first.len >= SHARED_BYTES_MIN;
         let mut segment = *first;
         let mut sent = 0;
         while sent < count {
@@ -198,7 +198,7 @@ impl<T: FrameTx> LeavingSegments<'_, T> {
 
     /// Sends a segment in any frame. A SYN tells how much the port takes.
     #[inline(never)]
-    fn send_unusual(&mut self, segment: &Segment) -> bool {
+    fn send_slow(&mut self, segment: &Segment) -> bool {
         let (key, link) = (self.key, self.link);
         let (prefixes, headers) = (self.prefixes, self.headers);
         let envelope = envelope(key, link, prefixes, headers, self.identification);

@@ -7,7 +7,7 @@
 //! | a profile that runs | `run` |
 //! | who begins flows, from which port | `clients`, `client_pool`, `rss_ports` |
 //! | how fast | `pace` |
-//! | frames that arrive, in bursts, and whose they are | `rx`; those that are not as most are `unusual`, `admit` |
+//! | frames that arrive, in bursts, and whose they are | `rx`; those that are not as most are `slow_path`, `admit` |
 //! | those of no flow: who serves them | `accept` |
 //! | what they will need, read beforehand | `look_ahead` |
 //! | flows that only wait | `time_wait` |
@@ -45,9 +45,9 @@ mod records;
 mod rss_ports;
 mod run;
 mod rx;
+mod slow_path;
 mod time_wait;
 pub mod topology;
-mod unusual;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Frames that arrive, in bursts, some with their data apart: which flow each belongs to. Those that are
-//! not as most are go by way of `unusual` and `admit`.
+//! not as most are go by way of `slow_path` and `admit`.
 
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EthernetView;
@@ -67,14 +67,14 @@ impl StatefulEngine {
         };
         let side = info.side;
         let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
-        let usual = if is_tunnel {
+        let fast = if is_tunnel {
             None
         } else {
-            wire::read_usual(frame)
+            wire::read_fast(frame)
         };
         // What was read is much: it stays where it is.
-        let Some((received, start)) = &usual else {
-            return (self.handle_unusual(now, port, frame, tx_queues), 1);
+        let Some((received, start)) = &fast else {
+            return (self.handle_slow(now, port, frame, tx_queues), 1);
         };
         let frame = Frame {
             bytes: frame.head,
@@ -236,7 +236,7 @@ pub(super) struct Frame<'a> {
     pub(super) bytes: &'a [u8],
     /// What its packet has behind the headers, wherever that is.
     pub(super) data: &'a [u8],
-    /// It, if it was read as usual, and those that arrived behind it.
+    /// It, if it was read on the fast path, and those that arrived behind it.
     pub(super) burst: Option<(&'a SplitFrame<'a>, &'a [SplitFrame<'a>])>,
     pub(super) received: &'a Received,
     /// What it came in, and is answered in.

@@ -1,6 +1,6 @@
 //! What a segment that arrives does to a connection: the steps of RFC 9293, section 3.10.7.4, in
 //! their order. Before the connection is there it is `handshake` that knows; those that come most
-//! `usual` takes.
+//! `header_prediction` takes.
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -29,7 +29,7 @@ impl Connection {
         outcome
     }
 
-    /// Takes a segment that is not usual, step by step.
+    /// Takes a segment of the slow path, step by step.
     pub(super) fn input_by_steps(
         &mut self,
         cx: &mut TcpContext<'_>,

@@ -3,7 +3,7 @@
 //! | what | where | source |
 //! |---|---|---|
 //! | states, beginning, end | `connection`, with SYNs in `handshake` | RFC 9293 |
-//! | usual segments, in and out | `usual` | those of the next two |
+//! | segments of the fast path, in and out | `header_prediction` | those of the next two |
 //! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
 //! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
 //! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
@@ -25,6 +25,7 @@ mod congestion;
 mod connection;
 mod counters;
 mod handshake;
+mod header_prediction;
 mod icmp_error;
 mod info;
 mod input;
@@ -41,7 +42,6 @@ mod time_wait;
 mod timeout;
 mod timers;
 mod tunables;
-mod usual;
 
 pub use connection::{Connection, TcpContext, TcpState};
 pub use counters::TcpCounters;

@@ -44,7 +44,7 @@ pub use transmit::AfXdpTx;
 /// What a frame and the room in front of it may take: a page of the smallest kind.
 const CHUNK_BYTES_MAX: usize = 4096;
 /// For frames of the usual MTU.
-const CHUNK_BYTES_USUAL: usize = 2048;
+const CHUNK_BYTES_DEFAULT: usize = 2048;
 /// What the kernel keeps free in front of a received frame (`XDP_PACKET_HEADROOM`).
 const HEADROOM_BYTES: usize = 256;
 
@@ -150,7 +150,7 @@ fn plan(
     wanted: QueueCounts,
 ) -> Result<Plan, InterfaceError> {
     let tagged_bytes_max = interface.frame_bytes_max() + vlan::HEADER_BYTES;
-    let chunk_bytes = [CHUNK_BYTES_USUAL, CHUNK_BYTES_MAX]
+    let chunk_bytes = [CHUNK_BYTES_DEFAULT, CHUNK_BYTES_MAX]
         .into_iter()
         .find(|chunk| tagged_bytes_max <= chunk - HEADROOM_BYTES);
     let Some(chunk_bytes) = chunk_bytes else {

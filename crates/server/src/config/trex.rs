@@ -256,12 +256,12 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         settings.flows_max = flows_max.map_or(FLOWS, |flows| (flows as usize).max(FLOWS_MIN));
     }
     map.read("prefix", findings, text);
-    warn_unless_usual(&map, findings);
+    warn_unless_default(&map, findings);
     settings
 }
 
 /// Keys of which only the usual value is true here.
-fn warn_unless_usual(map: &Map<'_>, findings: &mut Findings) {
+fn warn_unless_default(map: &Map<'_>, findings: &mut Findings) {
     if map.read("enable_zmq_pub", findings, flag) == Some(false) {
         let item = map.find("enable_zmq_pub").expect("it was read");
         item.warn(findings, "events are always published; ignored");

@@ -1,4 +1,4 @@
-//! Rule: who follows a usual segment from rx queue to tx queue opens few files. They are in the table
+//! Rule: who follows a segment of the fast path from rx queue to tx queue opens few files. They are in the table
 //! of docs/concepts/way-of-a-segment.md, with the functions that it passes.
 
 use crate::source::{RustFile, text_file, with_rust_files};
@@ -58,7 +58,7 @@ fn check(hops: &[Hop], files: &[RustFile]) -> Vec<String> {
     }
     if lines > LINES_MAX {
         violations.push(format!(
-            "{PAGE}: {lines} lines; the most is {LINES_MAX}: move out what a usual segment does not need"
+            "{PAGE}: {lines} lines; the most is {LINES_MAX}: move out what a segment of the fast path does not need"
         ));
     }
     violations

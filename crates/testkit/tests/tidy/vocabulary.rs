@@ -45,11 +45,18 @@ const PRIVATE: [&str; 32] = [
     "words",
 ];
 
+/// Words of our own, which may not be a part of the name of a function, a field or a constant, either: the
+/// field has others, and they were cured everywhere.
+const CURED: [&str; 2] = ["unusual", "usual"];
+
 /// Where a word stands in its plain meaning, with the reason.
 const PLAIN: [(&str, &str, &str); 0] = [];
 
-/// The parts of a name: `FlowOrder` and `flow_order` are `flow`, `order`.
+/// The parts of a name: `FlowOrder`, `flow_order` and `FLOW_ORDER` are `flow`, `order`.
 fn parts(name: &str) -> Vec<String> {
+    let lower = name.to_lowercase();
+    let is_constant = !name.contains(char::is_lowercase);
+    let name = if is_constant { &lower } else { name };
     let mut parts = vec![String::new()];
     for c in name.chars() {
         if c == '_' || c.is_uppercase() {
@@ -68,6 +75,15 @@ fn parts(name: &str) -> Vec<String> {
 struct Names {
     /// Of types, with the line.
     types: Vec<(String, usize, bool)>,
+    /// Of functions, fields and constants, with the line.
+    others: Vec<(String, usize)>,
+}
+
+impl Names {
+    fn add(&mut self, ident: &syn::Ident) {
+        self.others
+            .push((ident.to_string(), ident.span().start().line));
+    }
 }
 
 impl<'ast> Visit<'ast> for Names {
@@ -87,7 +103,32 @@ impl<'ast> Visit<'ast> for Names {
             let line = ident.span().start().line;
             self.types.push((ident.to_string(), line, is_public));
         }
+        match item {
+            syn::Item::Fn(item) => self.add(&item.sig.ident),
+            syn::Item::Const(item) => self.add(&item.ident),
+            syn::Item::Static(item) => self.add(&item.ident),
+            _ => {}
+        }
         visit::visit_item(self, item);
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
+        match item {
+            syn::ImplItem::Fn(item) => self.add(&item.sig.ident),
+            syn::ImplItem::Const(item) => self.add(&item.ident),
+            _ => {}
+        }
+        visit::visit_impl_item(self, item);
+    }
+
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        self.add(&item.sig.ident);
+    }
+
+    fn visit_field(&mut self, field: &'ast syn::Field) {
+        if let Some(ident) = &field.ident {
+            self.add(ident);
+        }
     }
 }
 
@@ -97,17 +138,16 @@ fn names(file: &RustFile) -> Names {
     names
 }
 
-fn private_word(name: &str) -> Option<&'static str> {
+fn private_word(name: &str, words: &[&'static str]) -> Option<&'static str> {
     let parts = parts(name);
-    PRIVATE
-        .into_iter()
-        .find(|word| parts.iter().any(|part| part == word))
+    let is_in = |word: &&&str| parts.iter().any(|part| part == **word);
+    words.iter().find(is_in).copied()
 }
 
 fn check_words(file: &RustFile) -> Vec<String> {
     let mut violations = Vec::new();
-    let mut check = |name: &str, line: usize| {
-        let Some(word) = private_word(name) else {
+    let mut check = |name: &str, line: usize, words: &[&'static str]| {
+        let Some(word) = private_word(name, words) else {
             return;
         };
         let is_plain = |(path, plain, _): &(&str, &str, &str)| *path == file.path && *plain == name;
@@ -119,10 +159,16 @@ fn check_words(file: &RustFile) -> Vec<String> {
         }
     };
     if let Some(module) = file.module().last() {
-        check(module, 1);
+        check(module, 1, &PRIVATE);
+        check(module, 1, &CURED);
     }
-    for (name, line, _) in names(file).types {
-        check(&name, line);
+    let names = names(file);
+    for (name, line, _) in names.types {
+        check(&name, line, &PRIVATE);
+        check(&name, line, &CURED);
+    }
+    for (name, line) in names.others {
+        check(&name, line, &CURED);
     }
     violations
 }
@@ -174,6 +220,10 @@ fn private_words_and_doubles_are_seen() {
     let text = "struct TxOutlet;\nstruct Words;\n#[cfg(test)]\nstruct Room;\n";
     let found = check_words(&file("crates/engine/src/vm/run.rs", text));
     assert_eq!(found.len(), 2, "{found:?}");
+    let text = "const USUAL: u8 = 1;\nstruct A { is_usual: bool }\nimpl A { fn take_usual() {} }\n\
+                trait B { fn unusual(); }\n#[cfg(test)]\nfn as_usual() {}\n";
+    let found = check_words(&file("crates/engine/src/vm/run.rs", text));
+    assert_eq!(found.len(), 4, "{found:?}");
     let text = "pub struct Restart;\nstruct Password;\n";
     crate::assert_none(&check_words(&file("crates/engine/src/vm/run.rs", text)));
     let files = [

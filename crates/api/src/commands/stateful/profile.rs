@@ -255,7 +255,7 @@ fn pool(fields: &Fields<'_>) -> Result<Pool, FieldError> {
 }
 
 /// The type of a VLAN tag that is given without one.
-const USUAL_TPID: u16 = 0x8100;
+const DEFAULT_TPID: u16 = 0x8100;
 const VLAN_MAX: u64 = 4095;
 
 fn emulation(fields: &Fields<'_>, name: &str) -> Result<PoolEmulation, FieldError> {
@@ -264,7 +264,7 @@ fn emulation(fields: &Fields<'_>, name: &str) -> Result<PoolEmulation, FieldErro
     let vlans = two(&fields, "tci", VLAN_MAX)?;
     let tag = |at: usize| match (tpids[at], vlans[at]) {
         (_, 0) => (0, 0),
-        (0, vlan) => (USUAL_TPID, vlan),
+        (0, vlan) => (DEFAULT_TPID, vlan),
         tag => tag,
     };
     if vlans[0] == 0 && vlans[1] != 0 {

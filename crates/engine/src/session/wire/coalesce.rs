@@ -6,12 +6,14 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::USUAL_OPTIONS_BYTES;
+use super::TIMESTAMPS_ONLY_BYTES;
 use super::envelope::IPV4_BYTES;
-use super::usual::{HEADERS_BYTES, NETWORK, TIMED_HEADER_BYTES, TRANSPORT, data_of, half, word};
+use super::fast_path::{
+    HEADERS_BYTES, NETWORK, TIMED_HEADER_BYTES, TRANSPORT, data_of, half, word,
+};
 use crate::tcp::{Coalesced, Segment, Seq};
 
-/// Counts the segments that bring the data behind that of `segment`, which [`read_usual`](super::read_usual) read from
+/// Counts the segments that bring the data behind that of `segment`, which [`read_fast`](super::read_fast) read from
 /// `first`, and differ from it in nothing but their numbers: those at the beginning of `behind`, up to
 /// one with PSH, and as long as all have no more than `bytes_max`. So Linux' GRO takes them together.
 pub fn coalesce(
@@ -70,7 +72,7 @@ const FLAGS: usize = TRANSPORT + 13;
 struct Alike<'a> {
     first: &'a [u8; HEADERS_BYTES],
     /// Timestamps, or none.
-    options: Option<&'a [u8; USUAL_OPTIONS_BYTES]>,
+    options: Option<&'a [u8; TIMESTAMPS_ONLY_BYTES]>,
     /// What the checksum of IPv4 covers, but for what differs.
     network_sum: Sum,
     /// The same of TCP.
@@ -78,7 +80,7 @@ struct Alike<'a> {
 }
 
 impl<'a> Alike<'a> {
-    /// That of a frame that `read_usual` read, if the next one looks like it.
+    /// That of a frame that `read_fast` read, if the next one looks like it.
     #[inline]
     fn of(first: &SplitFrame<'a>, next: &SplitFrame<'_>) -> Option<Alike<'a>> {
         let headers: &[u8; HEADERS_BYTES] = first.head.first_chunk()?;

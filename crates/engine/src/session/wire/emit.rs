@@ -8,7 +8,7 @@ use allosaur_packet::transport::tcp_options::SackBlocks;
 
 use super::encapsulation::Encapsulation;
 use super::envelope::{Content, Envelope, IPV4_BYTES, MACS_BYTES, Places};
-use super::usual::{
+use super::fast_path::{
     NETWORK, SYN_BYTES, TIMED_BYTES, TRANSPORT, join, put_words, syn_options, timed_options,
 };
 use super::{Addresses, pseudo_header};
@@ -74,10 +74,10 @@ impl Envelope<'_> {
         {
             let ends = (from, to);
             if let (Ok(head), Some(options)) = ((&mut *head).try_into(), timed_options(segment)) {
-                return self.write_usual::<_, TIMED_BYTES>(ends, segment, options, data_sum, head);
+                return self.write_fast::<_, TIMED_BYTES>(ends, segment, options, data_sum, head);
             }
             if let (Ok(head), Some(options)) = ((&mut *head).try_into(), syn_options(segment)) {
-                return self.write_usual::<_, SYN_BYTES>(ends, segment, options, data_sum, head);
+                return self.write_fast::<_, SYN_BYTES>(ends, segment, options, data_sum, head);
             }
         }
         let (front, header) = head.split_at_mut(transport);
@@ -159,7 +159,7 @@ pub struct HeaderTemplate {
 }
 
 impl HeaderTemplate {
-    /// That of segments like `segment`, which has [`usual_places`](Envelope::usual_places).
+    /// That of segments like `segment`, which has [`fast_places`](Envelope::fast_places).
     pub fn new(envelope: &Envelope<'_>, segment: &Segment) -> HeaderTemplate {
         let content = Content::Tcp(segment);
         let places = envelope.places(&content);

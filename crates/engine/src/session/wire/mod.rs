@@ -1,5 +1,5 @@
 //! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, and `emit` writes one
-//! around data that somebody else writes; those that come most `usual` reads and writes sooner.
+//! around data that somebody else writes; those of the fast path `fast_path` reads and writes sooner.
 //! `envelope` is what surrounds the data, `encapsulation` what stands in front of the IP packet,
 //! `coalesce` finds segments that can be handled as one, and `icmp_error` reads what routers say.
 
@@ -7,9 +7,9 @@ mod coalesce;
 mod emit;
 mod encapsulation;
 mod envelope;
+mod fast_path;
 mod icmp_error;
 mod parse;
-mod usual;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -20,17 +20,17 @@ pub use coalesce::coalesce;
 pub use emit::HeaderTemplate;
 pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
 pub use envelope::{Content, Envelope, Places, header_bytes};
+pub use fast_path::{SYN_BYTES, TIMED_BYTES, read_fast};
 pub use icmp_error::{IcmpError, PacketFate, read_icmp_error};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
-pub use usual::{SYN_BYTES, TIMED_BYTES, read_usual};
 
 /// The ECN field of the IP header (RFC 3168, section 5) of a packet that a router marked.
 const CE: u8 = 0b11;
 
 /// Two bytes of padding, and the head of the timestamps option.
-const USUAL_OPTIONS: u32 = 0x0101_080a;
+const TIMESTAMPS_ONLY: u32 = 0x0101_080a;
 /// The bytes of these options, both times included.
-const USUAL_OPTIONS_BYTES: usize = 12;
+const TIMESTAMPS_ONLY_BYTES: usize = 12;
 /// The head of the option that tells the largest segment.
 const MSS: u32 = 0x0204;
 /// Two bytes of padding, and the option that allows SACK.
@@ -193,23 +193,23 @@ mod tests {
             }
             let is_plain = matches!(envelope.encapsulation, Encapsulation::Ethernet)
                 && matches!(envelope.addresses, Addresses::V4(..));
-            let is_usual = datagram.is_some()
+            let is_fast = datagram.is_some()
                 || offers_all
                 || segment.mss.is_none()
                     && segment.window_scale.is_none()
                     && !segment.sack_permitted
                     && segment.sack.as_slice().is_empty();
-            let is_usual = is_plain && is_usual && damage.is_none();
+            let is_fast = is_plain && is_fast && damage.is_none();
 
             let layout = frame::parse(&frame);
             let whole = SplitFrame::whole(0, &frame);
-            let usual = read_usual(&whole);
-            if let Some((received, start)) = usual {
+            let fast = read_fast(&whole);
+            if let Some((received, start)) = fast {
                 prop_assert_eq!(received.data(&whole, start), layout.payload(&frame));
                 let read = read(&frame, &layout).expect("it is right");
                 prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
             }
-            prop_assert!(usual.is_some() || !is_usual);
+            prop_assert!(fast.is_some() || !is_fast);
 
             // A frame that is longer than the shortest has no padding.
             let is_apart = datagram.is_none() && segment.len > 46;
@@ -220,13 +220,13 @@ mod tests {
                 payload: if is_apart { payload } else { &[] },
                 payload_sum: Sum::of(payload).folded(),
             };
-            let usual = read_usual(&split);
-            if let Some((received, start)) = usual {
+            let fast = read_fast(&split);
+            if let Some((received, start)) = fast {
                 prop_assert_eq!(received.data(&split, start), payload);
                 let (_, read) = read_split(&split).expect("it is right");
                 prop_assert_eq!(format!("{received:?}"), format!("{read:?}"));
             }
-            prop_assert!(usual.is_some() || !is_usual || !is_apart);
+            prop_assert!(fast.is_some() || !is_fast || !is_apart);
         }
 
         #[test]

@@ -12,7 +12,7 @@ use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags, TcpView};
 use allosaur_packet::transport::tcp_options::TcpOption;
 use allosaur_packet::transport::udp::UdpView;
 
-use super::{Addresses, CE, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, pseudo_header};
+use super::{Addresses, CE, TIMESTAMPS_ONLY, TIMESTAMPS_ONLY_BYTES, pseudo_header};
 use crate::tcp::{Segment, Seq};
 
 const IPV4_BYTES_MIN: usize = 20;
@@ -287,7 +287,7 @@ fn read_segment(view: &TcpView<&[u8]>, segment_bytes: usize, marked: bool) -> Se
 
 #[inline]
 fn read_options(view: &TcpView<&[u8]>, segment: &mut Segment) {
-    if let Some(timestamps) = read_usual_options(view) {
+    if let Some(timestamps) = read_timestamps_only(view) {
         segment.timestamps = Some(timestamps);
         return;
     }
@@ -306,10 +306,10 @@ fn read_options(view: &TcpView<&[u8]>, segment: &mut Segment) {
 /// The timestamps of a segment that has them and nothing else, in the form that RFC 7323, appendix
 /// A, recommends and all systems use.
 #[inline]
-fn read_usual_options(view: &TcpView<&[u8]>) -> Option<(u32, u32)> {
-    let options: &[u8; USUAL_OPTIONS_BYTES] = view.option_bytes().try_into().ok()?;
+fn read_timestamps_only(view: &TcpView<&[u8]>) -> Option<(u32, u32)> {
+    let options: &[u8; TIMESTAMPS_ONLY_BYTES] = view.option_bytes().try_into().ok()?;
     let [k0, k1, k2, k3, v0, v1, v2, v3, e0, e1, e2, e3] = *options;
-    let is_usual = u32::from_be_bytes([k0, k1, k2, k3]) == USUAL_OPTIONS;
+    let is_fast = u32::from_be_bytes([k0, k1, k2, k3]) == TIMESTAMPS_ONLY;
     let (value, echo) = ([v0, v1, v2, v3], [e0, e1, e2, e3]);
-    is_usual.then(|| (u32::from_be_bytes(value), u32::from_be_bytes(echo)))
+    is_fast.then(|| (u32::from_be_bytes(value), u32::from_be_bytes(echo)))
 }

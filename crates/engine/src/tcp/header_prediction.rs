@@ -1,4 +1,4 @@
-//! The usual segments of a connection where nothing is lost: how one that is next in order arrives, and
+//! Header prediction: the segments of a connection where nothing is lost, how one that is next in order arrives, and
 //! how the one leaves that says all there is to say. What is here does what `input` and `output` do step
 //! by step with any segment, and has those of their steps that both need.
 
@@ -12,8 +12,8 @@ use super::seq::Seq;
 use super::timers::Timer;
 use super::tunables::CongestionAlgorithm;
 
-/// With one of these, a segment is looked at step by step.
-const UNUSUAL: Flag = Flag::RESET
+/// With one of these, a segment goes the slow path, step by step.
+const NOT_PREDICTED: Flag = Flag::RESET
     .or(Flag::ECN)
     .or(Flag::RECOVERY)
     .or(Flag::HELD)
@@ -38,16 +38,16 @@ impl Connection {
         if self.state == TcpState::SynSent {
             return self.handle_in_syn_sent(cx, segment, outcome);
         }
-        if self.is_usual(segment) {
-            self.take_usual(cx, segment, outcome);
+        if self.is_predicted(segment) {
+            self.input_predicted(cx, segment, outcome);
         } else {
             self.input_by_steps(cx, segment, outcome);
         }
     }
 
-    /// Whether a segment may go the short way.
+    /// Whether a segment is as its headers were predicted, and may go the fast path.
     #[inline(always)]
-    fn is_usual(&self, segment: &Segment) -> bool {
+    fn is_predicted(&self, segment: &Segment) -> bool {
         let bits = segment.flags.0 & !(TcpFlags::PSH | TcpFlags::FIN).0;
         let is_open = self.state >= TcpState::SynReceived && self.state < TcpState::TimeWait;
         let newer = match segment.timestamps {
@@ -72,7 +72,7 @@ impl Connection {
             && newer
             && acks
             && takes
-            && !self.has(UNUSUAL)
+            && !self.has(NOT_PREDICTED)
             && !self.side.is_some()
             && (self.probes | self.dup_acks | self.backoff) == 0
             && segment.sack.as_slice().is_empty()
@@ -80,7 +80,12 @@ impl Connection {
 
     /// What all the steps together do with such a segment.
     #[inline(always)]
-    fn take_usual(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
+    fn input_predicted(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) {
         let fin = segment.has(TcpFlags::FIN);
         match self.state {
             TcpState::SynReceived => self.become_established(cx, outcome),
@@ -91,7 +96,7 @@ impl Connection {
         self.note_timestamp(segment);
         let advances = segment.ack != self.una;
         if advances {
-            self.advance_usual(cx, segment.ack, segment, outcome);
+            self.advance_predicted(cx, segment.ack, segment, outcome);
             if self.has(Flag::FIN_SENT) && !self.note_own_fin(cx, outcome) {
                 return;
             }
@@ -198,7 +203,7 @@ impl Connection {
 impl Connection {
     /// Something new was acknowledged, and nothing is being repaired.
     #[inline(always)]
-    fn advance_usual(
+    fn advance_predicted(
         &mut self,
         cx: &mut TcpContext<'_>,
         ack: Seq,

@@ -13,7 +13,9 @@ use allosaur_packet::transport::udp as udp_header;
 
 use super::envelope::{Content, Envelope, IPV4_BYTES, Places};
 use super::parse::{Arrival, Received};
-use super::{Addresses, CE, MSS, SACK_PERMITTED, USUAL_OPTIONS, USUAL_OPTIONS_BYTES, WINDOW_SCALE};
+use super::{
+    Addresses, CE, MSS, SACK_PERMITTED, TIMESTAMPS_ONLY, TIMESTAMPS_ONLY_BYTES, WINDOW_SCALE,
+};
 use crate::tcp::{Segment, Seq};
 
 pub(super) const NETWORK: usize = ethernet::HEADER_BYTES;
@@ -23,7 +25,7 @@ pub(super) const TRANSPORT: usize = NETWORK + IPV4_BYTES;
 pub(super) const HEADERS_BYTES: usize = TRANSPORT + TCP_BYTES;
 const TCP_BYTES: usize = tcp_header::HEADER_BYTES_MIN;
 /// A TCP header with timestamps and nothing else.
-pub(super) const TIMED_HEADER_BYTES: usize = TCP_BYTES + USUAL_OPTIONS_BYTES;
+pub(super) const TIMED_HEADER_BYTES: usize = TCP_BYTES + TIMESTAMPS_ONLY_BYTES;
 /// That of a SYN that offers all that we know.
 const SYN_HEADER_BYTES: usize = TCP_BYTES + 4 * SYN_OPTIONS;
 /// What stands in front of the data of a segment with timestamps and nothing else.
@@ -36,7 +38,7 @@ pub const SYN_BYTES: usize = TRANSPORT + SYN_HEADER_BYTES;
 /// Reads such a frame, and finds where in its head data begins that is not apart; `None` when it is
 /// none, or wrong: see `parse`. Data that is apart is not looked at, as its sum is known.
 #[inline(always)]
-pub fn read_usual(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
+pub fn read_fast(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
     let headers: &[u8; HEADERS_BYTES] = frame.head.first_chunk()?;
     // IPv4 with 20 bytes, which is no part of a larger packet.
     let is_plain = half(headers, 12) == EtherType::IPV4.0
@@ -61,7 +63,7 @@ pub fn read_usual(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
     let (header_sum, timestamps) = match header_bytes {
         TIMED_HEADER_BYTES => {
             let header: &[u8; TIMED_HEADER_BYTES] = segment.first_chunk()?;
-            if word(header, TCP_BYTES) != USUAL_OPTIONS {
+            if word(header, TCP_BYTES) != TIMESTAMPS_ONLY {
                 return None;
             }
             (Sum::of_header(header), Some(header))
@@ -159,12 +161,12 @@ struct SynOptions {
 fn read_syn_options(segment: &[u8], sum: Sum) -> Option<SynOptions> {
     let header: &[u8; SYN_HEADER_BYTES] = segment.first_chunk()?;
     let (mss, scale) = (word(header, 20), word(header, 40));
-    let is_usual = mss >> 16 == MSS
+    let is_fast = mss >> 16 == MSS
         && word(header, 24) == SACK_PERMITTED
-        && word(header, 28) == USUAL_OPTIONS
+        && word(header, 28) == TIMESTAMPS_ONLY
         && scale >> 8 == WINDOW_SCALE;
     let sum = sum.and_sum(Sum::of_header(header));
-    (is_usual && sum.checksum() == 0).then_some(SynOptions {
+    (is_fast && sum.checksum() == 0).then_some(SynOptions {
         mss: mss as u16,
         window_scale: scale as u8,
         timestamps: (word(header, 32), word(header, 36)),
@@ -226,13 +228,13 @@ impl Envelope<'_> {
     /// else; `None` for others. But for its length all is known when the program is compiled. Its
     /// envelope has [`Encapsulation::Ethernet`].
     #[inline(always)]
-    pub fn usual_places(is_plain: bool, segment: &Segment) -> Option<Places> {
-        let is_usual = segment.timestamps.is_some()
+    pub fn fast_places(is_plain: bool, segment: &Segment) -> Option<Places> {
+        let is_fast = segment.timestamps.is_some()
             && segment.mss.is_none()
             && segment.window_scale.is_none()
             && !segment.sack_permitted
             && segment.sack.as_slice().is_empty();
-        (is_plain && is_usual).then_some(Places {
+        (is_plain && is_fast).then_some(Places {
             network: NETWORK,
             transport: TRANSPORT,
             payload: TIMED_BYTES,
@@ -243,8 +245,8 @@ impl Envelope<'_> {
     /// The same for a SYN, or the answer to one, that offers all that we know, in such a frame.
     #[inline]
     pub fn syn_places(segment: &Segment) -> Option<Places> {
-        let is_usual = segment.len == 0 && segment.sack.as_slice().is_empty();
-        (is_usual && syn_options(segment).is_some()).then_some(Places {
+        let is_fast = segment.len == 0 && segment.sack.as_slice().is_empty();
+        (is_fast && syn_options(segment).is_some()).then_some(Places {
             network: NETWORK,
             transport: TRANSPORT,
             payload: SYN_BYTES,
@@ -252,21 +254,21 @@ impl Envelope<'_> {
         })
     }
 
-    /// Writes what stands in front of the data of a segment that has [`usual_places`] between addresses
+    /// Writes what stands in front of the data of a segment that has [`fast_places`] between addresses
     /// of IPv4; the data has this sum. Nothing is written around others.
     ///
-    /// [`usual_places`]: Envelope::usual_places
+    /// [`fast_places`]: Envelope::fast_places
     #[inline(always)]
     pub fn write_timed(&self, segment: &Segment, data_sum: Sum, head: &mut [u8; TIMED_BYTES]) {
         if let (Addresses::V4(from, to), Some(options)) = (self.addresses, timed_options(segment)) {
-            self.write_usual::<_, TIMED_BYTES>((from, to), segment, options, data_sum, head);
+            self.write_fast::<_, TIMED_BYTES>((from, to), segment, options, data_sum, head);
         }
     }
 
     /// All that stands in front of the data of a segment, where the length of each header is known
     /// when the program is compiled.
     #[inline(always)]
-    pub(super) fn write_usual<const OPTIONS: usize, const HEAD: usize>(
+    pub(super) fn write_fast<const OPTIONS: usize, const HEAD: usize>(
         &self,
         (from, to): (Ipv4Addr, Ipv4Addr),
         segment: &Segment,
@@ -332,9 +334,9 @@ impl Envelope<'_> {
 
 /// The options of a segment with timestamps, where it has no others.
 #[inline(always)]
-pub(super) fn timed_options(segment: &Segment) -> Option<[u32; USUAL_OPTIONS_BYTES / 4]> {
+pub(super) fn timed_options(segment: &Segment) -> Option<[u32; TIMESTAMPS_ONLY_BYTES / 4]> {
     let (value, echo) = segment.timestamps?;
-    Some([USUAL_OPTIONS, value, echo])
+    Some([TIMESTAMPS_ONLY, value, echo])
 }
 
 /// The options of a SYN that offers all that we know, in the order of `write_options`.
@@ -345,7 +347,7 @@ pub(super) fn syn_options(segment: &Segment) -> Option<[u32; SYN_OPTIONS]> {
     segment.sack_permitted.then_some([
         MSS << 16 | u32::from(mss),
         SACK_PERMITTED,
-        USUAL_OPTIONS,
+        TIMESTAMPS_ONLY,
         value,
         echo,
         WINDOW_SCALE << 8 | u32::from(shift),

@@ -18,7 +18,7 @@ use crate::transmit::{PortIndex, TxQueues};
 impl StatefulEngine {
     /// A frame that is read step by step: in a tunnel or tags, with options, or damaged.
     #[inline(never)]
-    pub(super) fn handle_unusual(
+    pub(super) fn handle_slow(
         &mut self,
         now: Nanos,
         port: PortIndex,
