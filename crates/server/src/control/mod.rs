@@ -4,429 +4,350 @@
 //! with each call ([`View`]); commands to threads, questions, jobs and frames to publish come out as
 //! [`Action`]s; the only randomness is drawn from a seed ([`ControlConfig::seed`]).
 //!
-//! Drive it like this: [`Control::handle`] for each request, [`Control::handle_event`] for each
-//! event of a data thread, [`Control::handle_answer`] for each answer of the receive thread,
+//! Drive it like this: [`Control::handle`] for each request, [`Control::handle_report`] for each
+//! report of a data thread, [`Control::handle_answer`] for each answer of the receive thread,
 //! [`Control::handle_job`] for each job that is done, [`Control::handle_link`] with what the system
 //! says of links, [`Control::handle_tick`] about every half second; after each of them
 //! [`Control::poll_action`] until it is empty, doing what it says in that order. A request is
-//! answered at once or later, by [`Action::Reply`] ([`pending`]).
+//! answered at once or later, by [`Action::Reply`].
 //! When a data thread breaks down, call [`Control::handle_lost_core`]; before the server ends,
 //! [`Control::handle_end`]. At the time that [`Control::poll_timeout`] says, call
 //! [`Control::handle_timeout`]. Who reads counters beside control asks [`Control::catalog`] what
 //! there is to read.
 //!
-//! A folder for each domain, with its commands and its state: `server` and its sessions, `ports`,
-//! `capture`, [`stateless`] and [`stateful`] traffic.
+//! It is a core, which all share (`core`), and domains, a folder each, in one list (`domains`). A domain
+//! has its own state and commands; what it may know of others is in the trait of all (`domain`).
 
+mod action;
+mod awaited;
 mod capture;
 mod catalog;
 mod config;
+mod core;
+mod domain;
+mod domains;
 mod files;
 pub mod job;
-mod lost;
-pub mod pending;
+mod percentiles;
 mod ports;
-mod secret;
+mod profile_name;
+mod reply;
 mod server;
 pub mod stateful;
 pub mod stateless;
+#[cfg(test)]
+mod tests;
+mod time;
 pub mod worker_command;
 
-use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
-use allosaur_api::commands::server::GlobalConfig;
-use allosaur_api::events::Event as ApiEvent;
-use allosaur_api::{Access, Error, Fields, Method, Mode, Request, command};
-use allosaur_engine::stateless::{ProfileEvent, StatelessCommand};
-use allosaur_engine::stream::ProfileKey;
-use allosaur_engine::time::{Nanos, SECOND};
-use serde::Serialize;
-use serde_json::Value;
+use allosaur_api::commands::ports::MtuChange;
+use allosaur_api::events::Event;
+use allosaur_api::{Error, Fields, Mode, Request, command};
+use allosaur_engine::time::Nanos;
 
-use crate::counters::LatencyTerms;
-use crate::rx_taps;
+use self::core::Core;
+use self::core::access::api_mode;
+use self::core::layers::Ipv4Layer;
+use self::core::pending::{Wait, no_answer, too_slow};
+use self::domain::{Domain, Others, Outcome};
+use self::domains::all_domains;
+use self::ports::attributes::attributes_changed;
+use crate::metrics::Catalog;
+use crate::rx_taps::Answer;
+pub use action::Action;
 pub use config::{
     BuildInfo, ControlConfig, DeviceCounters, FrameSpace, LinkOwner, PortConfig, StartAddresses,
     View,
 };
+pub use core::pending::{Handled, JobId, PendingId, QuestionId};
 pub use files::{CaptureFiles, FileError};
 pub use job::{Job, JobResult};
-use pending::Pendings;
-pub use pending::{Handled, JobId, PendingId, QuestionId};
-use ports::modes::in_other_mode;
-use ports::port::{self, Port};
-use secret::Secrets;
-use server::session::Sessions;
-use server::statistics::Rates;
-use stateful::StatefulState;
-use stateless::pgid::Groups;
-use worker_command::{FlowCommand, FlowReport, PortMode};
-
-/// What a request is answered with: a result, or an error.
-pub type Reply = Result<Value, Error>;
-
-/// What control wants done.
-#[derive(Debug)]
-pub enum Action {
-    /// Tell the receive thread what to expect of a group whose latency is measured. Comes before
-    /// the commands that send its packets.
-    ExpectLatency {
-        /// Its number among them.
-        group: u16,
-        /// What to expect.
-        terms: LatencyTerms,
-    },
-    /// Tell a data thread.
-    Command {
-        /// The data thread.
-        core: usize,
-        /// What it shall do.
-        command: StatelessCommand,
-    },
-    /// Tell a data thread something about flows; only in stateful mode.
-    Flows {
-        /// The data thread.
-        core: usize,
-        /// What it shall do.
-        order: FlowCommand,
-    },
-    /// Ask the receive thread, and hand in what it answers ([`Control::handle_answer`]).
-    Ask {
-        /// The question's name.
-        question: QuestionId,
-        /// What is asked.
-        request: rx_taps::Request,
-    },
-    /// Have a job done, and hand in what comes of it ([`Control::handle_job`]).
-    Job {
-        /// The job's name.
-        job: JobId,
-        /// What is to be done.
-        work: Job,
-    },
-    /// Answer a request that waited.
-    Reply {
-        /// The request.
-        pending: PendingId,
-        /// Its reply.
-        reply: Reply,
-    },
-    /// Publish this text on the asynchronous channel.
-    Publish(Vec<u8>),
-    /// Choose what a port receives beside the frames that are addressed to it.
-    SetReceive {
-        /// The port.
-        port: u8,
-        /// Those to other stations.
-        promiscuous: bool,
-        /// Those to all multicast addresses.
-        multicast: bool,
-    },
-    /// Have the threads of a mode read what arrives at a port; only where a server has both. Comes
-    /// before all commands that need it.
-    SetPortMode {
-        /// The port.
-        port: u8,
-        /// Its mode from now on.
-        mode: PortMode,
-    },
-    /// End the server, after the reply.
-    Shutdown,
-}
-
-/// When no request has come for so long, nobody needs `trex-global` frames.
-const AUDIENCE_MAX: Nanos = 60 * SECOND;
+pub use reply::Reply;
+use worker_command::WorkerReport;
 
 /// The state of the whole server.
 #[derive(Debug)]
 pub struct Control {
-    config: ControlConfig,
-    ports: Vec<Port>,
-    sessions: Sessions,
-    rates: Rates,
-    groups: Groups,
-    global_config: GlobalConfig,
-    secrets: Secrets,
-    /// What requests carry after the handshake, by the mode that they are for.
-    api_handles: ApiHandles,
-    next_profile_key: u32,
-    heard_ns: Option<Nanos>,
-    started_ns: Nanos,
-    ticked_ns: Nanos,
-    events_queued: bool,
-    pendings: Pendings,
-    /// Stateful traffic; empty in stateless mode.
-    room: StatefulState,
-    actions: VecDeque<Action>,
+    core: Core,
+    domains: Vec<Box<dyn Domain>>,
 }
 
 impl Control {
     /// A server without owners, streams or traffic.
     pub fn new(config: ControlConfig, now_ns: Nanos) -> Control {
-        let mut secrets = Secrets::new(config.seed);
-        let mode = config.modes.first();
-        let ports = config.ports.iter().cloned();
         Control {
-            ports: ports.map(|port| Port::new(port, mode)).collect(),
-            sessions: Sessions::default(),
-            rates: Rates::default(),
-            groups: Groups::new(config.ports.len()),
-            global_config: GlobalConfig::default(),
-            api_handles: ApiHandles {
-                stateless: secrets.draw(),
-                stateful: secrets.draw(),
-            },
-            secrets,
-            next_profile_key: 0,
-            heard_ns: None,
-            started_ns: now_ns,
-            ticked_ns: now_ns,
-            events_queued: false,
-            pendings: Pendings::default(),
-            room: StatefulState::default(),
-            actions: VecDeque::new(),
-            config,
+            domains: all_domains(&config, now_ns),
+            core: Core::new(config, now_ns),
         }
     }
 
     /// Does what a request asks, or refuses.
     pub fn handle(&mut self, request: &Request, view: &View<'_>) -> Handled {
-        self.heard_ns = Some(view.now_ns);
-        self.pendings.begin();
+        self.core.heard_ns = Some(view.now_ns);
+        self.core.pendings.begin();
         let reply = self.answer(request, view);
-        self.ring_doorbell();
-        self.pendings.end(&request.method, reply, view.now_ns)
+        self.finish(view.now_ns);
+        self.core.pendings.end(&request.method, reply, view.now_ns)
     }
 
     fn answer(&mut self, request: &Request, view: &View<'_>) -> Reply {
         let fields = Fields::new(&request.params);
-        let mode = self.mode_of(&fields);
+        let mode = self.core.mode_of(&fields);
         let command = command(&request.method, mode.map_or(Mode::Any, api_mode))
             .ok_or_else(|| Error::method_not_found(&request.method))?;
-        self.check_access(command.access, &fields)?;
-        self.renew_leases(command.access, command.method, &fields);
-        self.call(command.method, &fields, view)
+        self.core.check_access(command.access, &fields)?;
+        self.core
+            .renew_leases(command.access, command.method, &fields);
+        let replies = (0..self.domains.len()).map(|place| {
+            let (domain, mut others) = Others::of(&mut self.domains, place);
+            domain.call(&mut self.core, &mut others, command.method, &fields, view)
+        });
+        let reply = replies.flatten().next();
+        reply.expect("each command of the table is one of a domain")
     }
 
-    /// Takes note of what a data thread did.
-    pub fn handle_event(&mut self, core: usize, event: ProfileEvent, now_ns: Nanos) {
-        self.note_worker_event(core, event, now_ns);
-        self.ring_doorbell();
+    /// Takes note of what a data thread did, or tells.
+    pub fn handle_report(&mut self, thread: usize, report: impl Into<WorkerReport>, now_ns: Nanos) {
+        let mut report = report.into();
+        for domain in &mut self.domains {
+            match domain.handle_report(&mut self.core, thread, report, now_ns) {
+                ControlFlow::Break(()) => break,
+                ControlFlow::Continue(others) => report = others,
+            }
+        }
+        self.finish(now_ns);
     }
 
-    /// Takes note of what a data thread tells of its flows.
-    pub fn handle_flow_report(&mut self, core: usize, report: FlowReport, now_ns: Nanos) {
-        self.note_flow_report(core, report, now_ns);
-        self.ring_doorbell();
+    /// Takes note that a data thread ended by itself. Its share of what is being sent is over;
+    /// other data threads go on with theirs, and with whatever is started from now on.
+    pub fn handle_lost_core(&mut self, thread: usize, now_ns: Nanos) {
+        let served = |port: &u8| {
+            let port = &self.core.ports[usize::from(*port)];
+            port.config.cores.contains(&thread)
+        };
+        let served: Vec<u8> = self.core.port_ids().filter(served).collect();
+        for domain in &mut self.domains {
+            domain.handle_lost_thread(&mut self.core, thread, &served, now_ns);
+        }
+        self.core.remove_thread(thread);
+        self.finish(now_ns);
+    }
+
+    /// The receive thread has answered.
+    pub fn handle_answer(&mut self, question: QuestionId, answer: Answer, view: &View<'_>) {
+        self.handle_outcome(Wait::Question(question), Outcome::Answer(answer), view);
+    }
+
+    /// A job is done.
+    pub fn handle_job(&mut self, job: JobId, result: JobResult, view: &View<'_>) {
+        self.handle_outcome(Wait::Job(job), Outcome::Job(result), view);
+    }
+
+    fn handle_outcome(&mut self, wait: Wait, outcome: Outcome, view: &View<'_>) {
+        self.core.pendings.begin();
+        let reply = self.reply_of(wait, outcome, view);
+        self.core.pendings.go_on(wait, view.now_ns);
+        self.core.settle(wait, reply);
+        self.finish(view.now_ns);
+    }
+
+    /// What the domain that waits for an outcome makes of it.
+    fn reply_of(&mut self, wait: Wait, outcome: Outcome, view: &View<'_>) -> Option<Reply> {
+        let mut outcome = outcome;
+        for place in 0..self.domains.len() {
+            let (domain, mut others) = Others::of(&mut self.domains, place);
+            match domain.handle_outcome(&mut self.core, &mut others, wait, outcome, view) {
+                ControlFlow::Break(reply) => return Some(reply),
+                ControlFlow::Continue(not_taken) => outcome = not_taken,
+            }
+        }
+        None
     }
 
     /// Tells all sessions that the server ends, and why. Those that listen will ask for it:
-    /// serve them a little longer, while [`Control::awaits_farewell`] is true.
+    /// serve them a little longer, while [`Control::has_unread_end`] is true.
     pub fn handle_end(&mut self, cause: &str, now_ns: Nanos) {
         let cause = cause.to_owned();
-        self.queue_event(ApiEvent::ServerStopped { cause }, now_ns);
-        self.ring_doorbell();
+        self.core
+            .queue_event(Event::ServerStopped { cause }, now_ns);
+        self.core.notify_sessions();
     }
 
     /// Whether a session that listens has not yet fetched why the server ends.
-    pub fn awaits_farewell(&self) -> bool {
-        self.sessions.await_farewell()
+    pub fn has_unread_end(&self) -> bool {
+        self.core.sessions.have_unread_end()
     }
 
     /// Reads the counters and publishes them; to be called about every half second.
     pub fn handle_tick(&mut self, view: &View<'_>) {
-        self.rates.read(view.now_ns, view.snapshot);
-        self.groups.read(view);
-        self.read_flows(view);
-        self.ask_for_gateways();
-        self.run_leases(view);
-        self.ring_doorbell();
-        let audience = |heard_ns| view.now_ns.saturating_sub(heard_ns) <= AUDIENCE_MAX;
-        if self.heard_ns.is_some_and(audience) {
-            self.publish_statistics(view, false);
+        self.core.rates.read(view.now_ns, view.snapshot);
+        for place in 0..self.domains.len() {
+            let (domain, mut others) = Others::of(&mut self.domains, place);
+            domain.handle_tick(&mut self.core, &mut others, view);
         }
-        self.ring_doorbell();
+        self.finish(view.now_ns);
     }
 
     /// The next thing to do, in order.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.core.poll_action()
     }
 
     /// When control wants to be called again without being asked: [`Control::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let timeouts = [self.pendings.poll_timeout(), self.flows_timeout()];
-        timeouts.into_iter().flatten().min()
+        let domains = self.domains.iter();
+        let timeouts = domains.filter_map(|domain| domain.poll_timeout());
+        timeouts.chain(self.core.pendings.poll_timeout()).min()
     }
 
     /// Does what is due; see [`Control::poll_timeout`].
     pub fn handle_timeout(&mut self, view: &View<'_>) {
-        let now_ns = view.now_ns;
         self.give_up_waiting(view);
-        self.finish_clears(now_ns);
-        self.abort_slow_runs(now_ns);
-        self.give_up_starts(now_ns);
-        self.ring_doorbell();
+        for domain in &mut self.domains {
+            domain.handle_timeout(&mut self.core, view);
+        }
+        self.finish(view.now_ns);
+    }
+
+    /// Answers the requests that have waited long enough: without the data threads, or that the
+    /// receive thread or a job does not answer.
+    fn give_up_waiting(&mut self, view: &View<'_>) {
+        for (pending, mut request) in self.core.pendings.take_late(view.now_ns) {
+            for wait in std::mem::take(&mut request.waits) {
+                match wait {
+                    Wait::End(_) | Wait::Change(_) => {}
+                    Wait::Question(_) => {
+                        self.forget(wait);
+                        request.reply = Err(no_answer(view));
+                    }
+                    Wait::Job(_) => {
+                        let late = Outcome::Job(JobResult::Failed(too_slow()));
+                        if let Some(reply) = self.reply_of(wait, late, view) {
+                            request.reply = reply;
+                        }
+                    }
+                }
+            }
+            let reply = request.reply;
+            self.core.push(Action::Reply { pending, reply });
+        }
+    }
+
+    fn forget(&mut self, wait: Wait) {
+        for domain in &mut self.domains {
+            domain.forget(wait);
+        }
+    }
+
+    /// What follows from all that was done in one call.
+    fn finish(&mut self, now_ns: Nanos) {
+        for port in self.core.take_at_rest() {
+            for place in 0..self.domains.len() {
+                let (domain, mut others) = Others::of(&mut self.domains, place);
+                domain.handle_rest(&mut self.core, &mut others, port, now_ns);
+            }
+        }
+        for wait in self.core.pendings.take_abandoned() {
+            self.forget(wait);
+        }
+        self.core.notify_sessions();
+    }
+
+    /// How many requests wait for their replies.
+    pub fn pending(&self) -> usize {
+        self.core.pendings.count()
     }
 
     /// Whether any profile or capture is being sent, or there are flows.
     pub fn is_transmitting(&self) -> bool {
-        self.flow_state().is_some()
-            || self.runs().next().is_some()
-            || self.ports.iter().any(|port| port.playing.is_some())
+        self.domains.iter().any(|domain| domain.is_transmitting())
     }
 
-    /// The mode that a request is for, by the handle that it carries; without one the mode that the
-    /// server has, and none where it has both.
-    fn mode_of(&self, fields: &Fields<'_>) -> Option<PortMode> {
-        let handle = fields.string("api_h").ok();
-        let handles = &self.api_handles;
-        let both = [PortMode::Stateless, PortMode::Stateful];
-        let of_handle = both.into_iter().find(|mode| {
-            self.config.modes.has(*mode) && handle.is_some_and(|handle| handle == handles.of(*mode))
-        });
-        of_handle.or_else(|| self.config.modes.only())
-    }
-
-    /// The same; without a handshake before, the mode that ports begin in.
-    fn request_mode(&self, fields: &Fields<'_>) -> PortMode {
-        let mode = self.mode_of(fields);
-        mode.unwrap_or(self.config.modes.first())
-    }
-
-    /// Who makes this request listens, and hears of events from now on.
-    fn touch_session(
-        &mut self,
-        session: u32,
-        fields: &Fields<'_>,
-        view: &View<'_>,
-    ) -> Result<(), Error> {
-        let who = (session, self.request_mode(fields));
-        let ports = &self.ports;
-        let owns = |id| owns_a_port(ports, id);
-        self.sessions.touch(who, view.now_ns, owns)
-    }
-
-    fn next_key(&mut self) -> ProfileKey {
-        self.next_profile_key = self.next_profile_key.wrapping_add(1);
-        ProfileKey(self.next_profile_key)
-    }
-
-    fn runs(&self) -> impl Iterator<Item = &port::Run> {
-        let profiles = self.ports.iter().flat_map(|port| port.profiles.values());
-        profiles.filter_map(|profile| profile.run.as_ref())
-    }
-
-    fn check_access(&self, access: Access, fields: &Fields<'_>) -> Result<(), Error> {
-        if access == Access::Open {
-            return Ok(());
+    /// What there is to be counted.
+    pub fn catalog(&self, view: &View<'_>) -> Catalog {
+        let mut catalog = self.core.catalog(view.now_ns);
+        for domain in &self.domains {
+            domain.describe(&self.core, view, &mut catalog);
         }
-        let handle = fields.string("api_h")?;
-        let mode = self.mode_of(fields);
-        if mode.is_none_or(|mode| handle != self.api_handles.of(mode)) {
-            return Err(Error::execution(
-                "API verification failed - API handler provided mismatch for class: 'common'. \
-                 Call api_sync_v2 and pass the api_h that it answers.",
-            ));
-        }
-        if access == Access::Owner {
-            let id = fields.byte("port_id")?;
-            let port = self.port(id)?;
-            let handler = fields.string("handler")?;
-            return check_owner(port, handler).map_err(|error| match mode {
-                Some(mode) if mode != port.mode => in_other_mode(id, port),
-                _ => error,
+        catalog
+    }
+}
+
+impl Control {
+    /// Gives a port its addresses, and tells who answers for them; before the first request.
+    pub fn set_start_addresses(&mut self, id: u8, addresses: &StartAddresses) -> Result<(), Error> {
+        self.core.port(id)?;
+        self.core.change_layers(id, |layers, _| {
+            if let Some(mac) = addresses.destination_mac {
+                layers.destination_mac = mac;
+            }
+            layers.vlan.clone_from(&addresses.vlan);
+            layers.ipv4 = addresses.ipv4.map(|(source, destination)| Ipv4Layer {
+                source,
+                destination,
+                resolved: addresses.destination_mac.is_some(),
+                seeking: true,
             });
-        }
-        if access == Access::Context {
-            return self.check_context_owner(fields.string("handler")?);
+        });
+        for domain in &mut self.domains {
+            domain.addresses_changed(&mut self.core, id);
         }
         Ok(())
     }
 
-    /// What is in the table works: each domain has an arm for each of its commands.
-    fn call(&mut self, method: Method, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        match method {
-            Method::Server(method) => self.call_server(method, fields, view),
-            Method::Ports(method) => self.call_ports(method, fields, view),
-            Method::Capture(method) => self.call_capture(method, fields, view),
-            Method::Stateless(method) => self.call_stateless(method, fields, view),
-            Method::Stateful(method) => self.call_stateful(method, fields, view),
+    /// Lets users send no more than this on a port, at layer 1, also when they force it.
+    pub fn limit_load(&mut self, id: u8, max_bps: f64) -> Result<(), Error> {
+        self.core.port_mut(id)?.load_max_bps = Some(max_bps);
+        Ok(())
+    }
+
+    /// Lets a port with flows take its own frames only, as long as it is not promiscuous; before the
+    /// first request.
+    pub fn begin_mac_filter(&mut self, id: u8, promiscuous: bool) -> Result<(), Error> {
+        if promiscuous {
+            let port = self.core.port_mut(id)?;
+            port.promiscuous = true;
+            let multicast = port.multicast;
+            self.core.push(Action::SetReceive {
+                port: id,
+                promiscuous,
+                multicast,
+            });
         }
+        self.core.port(id)?;
+        self.core.filter_macs(id);
+        Ok(())
     }
 
-    fn port(&self, id: u8) -> Result<&Port, Error> {
-        let found = self.ports.get(usize::from(id));
-        found.ok_or_else(|| unknown_port(id, self.ports.len()))
-    }
-
-    fn port_mut(&mut self, id: u8) -> Result<&mut Port, Error> {
-        let ports = self.ports.len();
-        let found = self.ports.get_mut(usize::from(id));
-        found.ok_or_else(|| unknown_port(id, ports))
-    }
-
-    fn queue_event(&mut self, event: ApiEvent, now_ns: Nanos) {
-        let ports = &self.ports;
-        let owns = |session| owns_a_port(ports, session);
-        self.sessions.queue(event, now_ns, owns);
-        self.events_queued = true;
-    }
-
-    /// One notification for all events of one call: sessions fetch them all at once.
-    fn ring_doorbell(&mut self) {
-        if std::mem::take(&mut self.events_queued) {
-            self.actions.push_back(Action::Publish(b"{}".to_vec()));
+    /// The system tells how the link of a port is, and `cause`, why it is down. Sessions hear of it
+    /// when it has changed; returns whether it has.
+    pub fn handle_link(&mut self, id: u8, is_up: bool, cause: &'static str, now_ns: Nanos) -> bool {
+        let Some(port) = self.core.ports.get_mut(usize::from(id)) else {
+            return false;
+        };
+        let is_same = port.reception.link_up == is_up && port.link_cause == cause;
+        if port.config.link != LinkOwner::System || is_same {
+            return false;
         }
+        port.reception.link_up = is_up;
+        port.link_cause = cause;
+        let event = attributes_changed(id, port);
+        self.core.queue_event(event, now_ns);
+        true
     }
-}
 
-fn owns_a_port(ports: &[Port], session: u32) -> bool {
-    let mut owners = ports.iter().filter_map(|port| port.owner.as_ref());
-    owners.any(|owner| owner.session == session)
-}
-
-fn check_owner(port: &Port, handler: &str) -> Result<(), Error> {
-    match &port.owner {
-        None => Err(Error::execution(
-            "please acquire the port before modifying port state",
-        )),
-        Some(owner) if owner.handler != handler => Err(Error::execution(
-            "port is not owned by you or your current executing session",
-        )),
-        Some(_) => Ok(()),
+    /// The MTU of a port's interface is another than at the start, or the same again. Returns whether
+    /// that is news.
+    pub fn handle_mtu(&mut self, id: u8, change: Option<MtuChange>, now_ns: Nanos) -> bool {
+        let port = self.core.ports.get_mut(usize::from(id));
+        let Some(port) = port.filter(|port| port.mtu_change != change) else {
+            return false;
+        };
+        port.mtu_change = change;
+        let event = attributes_changed(id, port);
+        self.core.queue_event(event, now_ns);
+        true
     }
-}
-
-/// What requests carry that are for a mode.
-#[derive(Debug)]
-struct ApiHandles {
-    stateless: String,
-    stateful: String,
-}
-
-impl ApiHandles {
-    fn of(&self, mode: PortMode) -> &str {
-        match mode {
-            PortMode::Stateless => &self.stateless,
-            PortMode::Stateful => &self.stateful,
-        }
-    }
-}
-
-fn api_mode(mode: PortMode) -> Mode {
-    match mode {
-        PortMode::Stateless => Mode::Stateless,
-        PortMode::Stateful => Mode::Stateful,
-    }
-}
-
-fn unknown_port(id: u8, ports: usize) -> Error {
-    let last = ports.saturating_sub(1);
-    Error::execution(format!("invalid port id {id} - should be: 0 to {last}"))
-}
-
-/// A reply out of a struct of `allosaur_api`.
-fn reply<T: Serialize>(value: &T) -> Reply {
-    Ok(serde_json::to_value(value).expect("replies are plain structs with string keys"))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use allosaur_engine::stateful::{self, FlowRecord, RunIndex};
+use allosaur_engine::stateless::ProfileEvent;
 use allosaur_engine::time::Nanos;
 
 use crate::counters::RunBlock;
@@ -85,4 +86,25 @@ pub enum FlowReport {
         /// Each TCP flow that is not over.
         records: Vec<FlowRecord>,
     },
+}
+
+/// What a data thread tells control.
+#[derive(Debug)]
+pub enum WorkerReport {
+    /// Of streams.
+    Streams(ProfileEvent),
+    /// Of flows.
+    Flows(FlowReport),
+}
+
+impl From<ProfileEvent> for WorkerReport {
+    fn from(event: ProfileEvent) -> WorkerReport {
+        WorkerReport::Streams(event)
+    }
+}
+
+impl From<FlowReport> for WorkerReport {
+    fn from(report: FlowReport) -> WorkerReport {
+        WorkerReport::Flows(report)
+    }
 }

@@ -415,7 +415,7 @@ fn a_changed_attribute_is_told_once_and_without_the_layers() {
 fn who_listens_hears_why_the_server_ends_and_is_waited_for() {
     let mut world = World::new(1);
     let ann = User::with_port(&mut world, "ann", 1);
-    assert!(!world.control.awaits_farewell());
+    assert!(!world.control.has_unread_end());
     // Bob does not fetch what happened before the end: nobody waits for him.
     let bob = User::connect(&mut world, "bob", 2);
     world.ok("release", ann.params(json!({})));
@@ -425,10 +425,10 @@ fn who_listens_hears_why_the_server_ends_and_is_waited_for() {
     world.control.handle_end("received signal SIGTERM", now_ns);
     world.drain();
     assert_eq!(world.doorbells(), 1);
-    assert!(world.control.awaits_farewell());
+    assert!(world.control.has_unread_end());
     let cause = json!({"cause": "received signal SIGTERM"});
     assert_eq!(ann.events(&mut world), [(100, cause, 2)]);
-    assert!(!world.control.awaits_farewell());
+    assert!(!world.control.has_unread_end());
     assert_eq!(bob.event_types(&mut world), [6, 100]);
 }
 

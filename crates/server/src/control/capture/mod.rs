@@ -1,18 +1,26 @@
 //! Commands that capture packets, and what all watching of frames has in common.
 
-pub(super) mod service;
+mod packets;
+pub(in crate::control) mod service;
+mod state;
+
+use std::ops::ControlFlow;
 
 use allosaur_api::commands::captures::{
     Capture, CaptureFilter, CaptureMode, CapturePortFilter, CaptureStarted, CaptureStatus,
-    CaptureStopped, FetchedPacket, FetchedPackets, StartCapture, StartCapturePort,
+    CaptureStopped, FetchedPackets, StartCapture, StartCapturePort,
 };
 use allosaur_api::commands::ports::PortParams;
-use allosaur_api::{CaptureMethod, Empty, Error, Fields};
-use allosaur_engine::capture::{CaptureSettings, Captured, Origin, Overflow};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use allosaur_api::{CaptureMethod, Empty, Error, Fields, Method};
+use allosaur_engine::capture::{CaptureSettings, Overflow};
 
-use crate::control::{Control, Reply, View, reply};
+use self::packets::{fetched, seconds};
+pub(in crate::control) use self::state::Captures;
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::pending::Wait;
+use crate::control::domain::{Domain, Others, Outcome, Scope};
+use crate::control::reply::{Reply, reply};
 use crate::rx_taps::filter::Filter;
 use crate::rx_taps::{
     CAPTURE_MEMORY_MAX, CaptureAnswer, CaptureRequest, CaptureState, Endpoint, Format,
@@ -26,31 +34,71 @@ const _: () = {
     assert!(limits::CAPTURE_PACKETS_MAX == allosaur_engine::capture::CAPTURE_PACKETS_MAX);
 };
 
-impl Control {
-    /// One arm for each command of the domain.
-    pub(super) fn call_capture(
+impl Domain for Captures {
+    fn call(
         &mut self,
-        method: CaptureMethod,
+        control: &mut Core,
+        _others: &mut Others<'_>,
+        method: Method,
         fields: &Fields<'_>,
         view: &View<'_>,
-    ) -> Reply {
-        match method {
-            CaptureMethod::Service => self.service(fields),
-            CaptureMethod::SetRxFeature => self.set_rx_feature(fields),
-            CaptureMethod::RxQueuePackets => self.rx_queue_packets(fields),
-            CaptureMethod::Capture => self.capture(fields, view),
-            CaptureMethod::StartCapturePort => self.start_capture_port(fields, view),
-            CaptureMethod::StopCapturePort => self.stop_capture_port(fields),
-            CaptureMethod::SetCapturePortFilter => self.set_capture_port_filter(fields),
+    ) -> Option<Reply> {
+        let Method::Capture(method) = method else {
+            return None;
+        };
+        Some(match method {
+            CaptureMethod::Service => self.service(control, fields),
+            CaptureMethod::SetRxFeature => self.set_rx_feature(control, fields),
+            CaptureMethod::RxQueuePackets => self.rx_queue_packets(control, fields),
+            CaptureMethod::Capture => self.capture(control, fields, view),
+            CaptureMethod::StartCapturePort => self.start_capture_port(control, fields, view),
+            CaptureMethod::StopCapturePort => self.stop_capture_port(control, fields),
+            CaptureMethod::SetCapturePortFilter => self.set_capture_port_filter(control, fields),
+        })
+    }
+
+    fn handle_outcome(
+        &mut self,
+        control: &mut Core,
+        others: &mut Others<'_>,
+        wait: Wait,
+        outcome: Outcome,
+        view: &View<'_>,
+    ) -> ControlFlow<Reply, Outcome> {
+        match self.awaited.take(wait) {
+            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
+            None => ControlFlow::Continue(outcome),
         }
     }
 
-    pub(super) fn capture(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    fn forget(&mut self, wait: Wait) {
+        self.awaited.forget(wait);
+    }
+
+    fn halt(&mut self, control: &mut Core, scope: Scope, session: u32, _view: &View<'_>) {
+        let ports = match scope {
+            Scope::Port(port) => vec![port],
+            Scope::Mode => control.stateful_ports(),
+        };
+        for port in ports {
+            control.end_service_of(port, session);
+        }
+    }
+}
+
+impl Captures {
+    pub(super) fn capture(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         match Capture::parse(fields)? {
-            Capture::Start(params) => self.start_capture(&params, view),
-            Capture::Stop { capture } => self.ask(
+            Capture::Start(params) => self.start_capture(control, &params, view),
+            Capture::Stop { capture } => self.awaited.ask(
+                control,
                 CaptureRequest::Stop(capture),
-                move |_, answer, _| match answer {
+                move |_, _, _, answer, _| match answer {
                     Some(CaptureAnswer::Stopped { pending, endpoint }) => reply(&CaptureStopped {
                         pkt_count: pending,
                         endpoint,
@@ -62,32 +110,42 @@ impl Control {
                 capture,
                 packets_max,
                 snap_bytes,
-            } => self.fetch_capture(capture, packets_max, snap_bytes),
-            Capture::Remove { capture } => self.ask(
+            } => self.fetch_capture(control, capture, packets_max, snap_bytes),
+            Capture::Remove { capture } => self.awaited.ask(
+                control,
                 CaptureRequest::Remove(capture),
-                move |_, answer, _| match answer {
+                move |_, _, _, answer, _| match answer {
                     Some(CaptureAnswer::Done) => reply(&Empty {}),
                     _ => Err(unknown_capture(capture)),
                 },
             ),
-            Capture::Status => self.ask(CaptureRequest::List, |_, answer, _| match answer {
-                Some(CaptureAnswer::Captures(states)) => {
-                    reply(&states.iter().map(status).collect::<Vec<_>>())
-                }
-                _ => reply(&Vec::<CaptureStatus>::new()),
-            }),
+            Capture::Status => self.awaited.ask(
+                control,
+                CaptureRequest::List,
+                |_, _, _, answer, _| match answer {
+                    Some(CaptureAnswer::Captures(states)) => {
+                        reply(&states.iter().map(status).collect::<Vec<_>>())
+                    }
+                    _ => reply(&Vec::<CaptureStatus>::new()),
+                },
+            ),
         }
     }
 
-    fn start_capture(&mut self, params: &StartCapture, view: &View<'_>) -> Reply {
+    fn start_capture(
+        &mut self,
+        control: &mut Core,
+        params: &StartCapture,
+        view: &View<'_>,
+    ) -> Reply {
         if params.transmit_ports.is_empty() && params.receive_ports.is_empty() {
             return Err(Error::execution(
                 "fields 'tx' and 'rx' name no port: name those whose packets to capture",
             ));
         }
         let settings = CaptureSettings {
-            transmit_ports: self.port_mask(&params.transmit_ports)?,
-            receive_ports: self.port_mask(&params.receive_ports)?,
+            transmit_ports: self.port_mask(control, &params.transmit_ports)?,
+            receive_ports: self.port_mask(control, &params.receive_ports)?,
             packets_max: params.limit,
             overflow: match params.cyclic {
                 true => Overflow::KeepLast,
@@ -112,31 +170,37 @@ impl Control {
             endpoint,
         };
         let asked_at = view.now_ns;
-        self.ask(request, move |_, answer, _| match answer {
-            Some(CaptureAnswer::Started { capture }) => reply(&CaptureStarted {
-                capture_id: capture,
-                start_ts: seconds(asked_at),
-            }),
-            _ => Err(Error::execution(format!(
-                "there are {} captures, which is the most: remove one first",
-                crate::rx_taps::CAPTURES_MAX
-            ))),
-        })
+        self.awaited
+            .ask(control, request, move |_, _, _, answer, _| match answer {
+                Some(CaptureAnswer::Started { capture }) => reply(&CaptureStarted {
+                    capture_id: capture,
+                    start_ts: seconds(asked_at),
+                }),
+                _ => Err(Error::execution(format!(
+                    "there are {} captures, which is the most: remove one first",
+                    crate::rx_taps::CAPTURES_MAX
+                ))),
+            })
     }
 
-    fn port_mask(&self, ports: &[u8]) -> Result<u64, Error> {
+    fn port_mask(&self, control: &Core, ports: &[u8]) -> Result<u64, Error> {
         let mut mask = 0;
         for &port in ports {
-            self.port(port)?;
+            control.port(port)?;
             mask |= 1 << port;
         }
         Ok(mask)
     }
 
-    pub(super) fn start_capture_port(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn start_capture_port(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = fields.read::<StartCapturePort>()?;
         let port = params.port;
-        self.port(port)?;
+        control.port(port)?;
         let filter = filter(&params.filter, "bpf_filter")?;
         let wire = view.endpoints.open_wire(&params.endpoint);
         let wire = wire.map_err(|problem| Error::execution(format!("endpoint: {problem}")))?;
@@ -146,76 +210,67 @@ impl Control {
             filter,
             wire,
         };
-        self.ask(request, move |_, answer, _| match answer {
-            Some(SocketAnswer::Joined { endpoint }) => Err(Error::execution(format!(
-                "port {port} is joined to {endpoint} already: stop_capture_port first"
-            ))),
-            _ => reply(&Empty {}),
-        })
+        self.awaited
+            .ask(control, request, move |_, _, _, answer, _| match answer {
+                Some(SocketAnswer::Joined { endpoint }) => Err(Error::execution(format!(
+                    "port {port} is joined to {endpoint} already: stop_capture_port first"
+                ))),
+                _ => reply(&Empty {}),
+            })
     }
 
-    pub(super) fn stop_capture_port(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn stop_capture_port(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let PortParams { port } = fields.read()?;
-        self.port(port)?;
-        self.tell(SocketRequest::Close(port));
+        control.port(port)?;
+        control.tell(SocketRequest::Close(port));
         reply(&Empty {})
     }
 
-    pub(super) fn set_capture_port_filter(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn set_capture_port_filter(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+    ) -> Reply {
         let params = fields.read::<CapturePortFilter>()?;
         let port = params.port;
-        self.port(port)?;
+        control.port(port)?;
         let filter = filter(&params.filter, "bpf_filter")?;
         let request = SocketRequest::SetFilter { port, filter };
-        self.ask(request, move |_, answer, _| match answer {
-            Some(SocketAnswer::Unknown) => Err(Error::execution(format!(
-                "port {port} is joined to no socket: start_capture_port first"
-            ))),
-            _ => reply(&Empty {}),
-        })
+        self.awaited
+            .ask(control, request, move |_, _, _, answer, _| match answer {
+                Some(SocketAnswer::Unknown) => Err(Error::execution(format!(
+                    "port {port} is joined to no socket: start_capture_port first"
+                ))),
+                _ => reply(&Empty {}),
+            })
     }
 
-    fn fetch_capture(&mut self, capture: u32, packets_max: u32, snap_bytes: usize) -> Reply {
+    fn fetch_capture(
+        &mut self,
+        control: &mut Core,
+        capture: u32,
+        packets_max: u32,
+        snap_bytes: usize,
+    ) -> Reply {
         let packets_max = (packets_max as usize).min(allosaur_api::limits::FETCHED_PACKETS_MAX);
         let request = CaptureRequest::Fetch {
             capture,
             packets_max,
         };
-        self.ask(request, move |_, answer, _| match answer {
-            Some(CaptureAnswer::Packets {
-                packets,
-                pending,
-                started_at,
-            }) => reply(&FetchedPackets {
-                pending,
-                start_ts: seconds(started_at),
-                pkts: fetched(&packets, snap_bytes),
-            }),
-            _ => Err(unknown_capture(capture)),
-        })
+        self.awaited
+            .ask(control, request, move |_, _, _, answer, _| match answer {
+                Some(CaptureAnswer::Packets {
+                    packets,
+                    pending,
+                    started_at,
+                }) => reply(&FetchedPackets {
+                    pending,
+                    start_ts: seconds(started_at),
+                    pkts: fetched(&packets, snap_bytes),
+                }),
+                _ => Err(unknown_capture(capture)),
+            })
     }
-}
-
-/// The packets of a reply.
-pub(super) fn fetched(packets: &[Captured], snap_bytes: usize) -> Vec<FetchedPacket> {
-    let packet = |packet: &Captured| {
-        let bytes = match snap_bytes {
-            0 => packet.bytes.len(),
-            snap => snap.min(packet.bytes.len()),
-        };
-        FetchedPacket {
-            ts: seconds(packet.at),
-            binary: STANDARD.encode(&packet.bytes[..bytes]),
-            port: packet.port,
-            index: packet.index,
-            wirelen: packet.wire_bytes,
-            origin: match packet.origin {
-                Origin::Transmitted => "TX",
-                Origin::Received => "RX",
-            },
-        }
-    };
-    packets.iter().map(packet).collect()
 }
 
 fn status(state: &CaptureState) -> CaptureStatus {
@@ -268,10 +323,6 @@ fn unknown_capture(capture: u32) -> Error {
     Error::execution(format!(
         "capture ID {capture} does not exist: the command 'status' names those that do"
     ))
-}
-
-fn seconds(at_ns: u64) -> f64 {
-    at_ns as f64 / 1e9
 }
 
 #[cfg(test)]

@@ -8,53 +8,31 @@ use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::host::ANNOUNCE_INTERVAL;
 use allosaur_engine::time::SECOND;
 
-use crate::control::capture::fetched;
-use crate::control::ports::layers::answers_echo;
-use crate::control::{Control, Reply, reply};
-use crate::rx_taps::{
-    HostRequest, PortRequest, PortState, RxQueueAnswer, RxQueueRequest, ServiceMask, ServiceMode,
-};
+use super::packets::fetched;
+use super::state::Captures;
+use crate::control::core::Core;
+use crate::control::reply::{Reply, reply};
+use crate::rx_taps::{PortState, RxQueueAnswer, RxQueueRequest, ServiceMask, ServiceMode};
 
-impl Control {
-    pub(in crate::control) fn service(&mut self, fields: &Fields<'_>) -> Reply {
+impl Captures {
+    pub(in crate::control) fn service(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let params = fields.read::<Service>()?;
         let mode = match (params.filtered, params.enabled) {
             (true, _) => ServiceMode::Filtered(ServiceMask(params.mask)),
             (false, true) => ServiceMode::On,
             (false, false) => ServiceMode::Off,
         };
-        self.set_service(params.port, mode)?;
+        control.set_service(params.port, mode)?;
         reply(&Empty {})
     }
 
-    pub(in crate::control) fn set_service(
+    pub(in crate::control) fn set_rx_feature(
         &mut self,
-        id: u8,
-        mode: ServiceMode,
-    ) -> Result<(), Error> {
-        let port = self.port_mut(id)?;
-        let answers_echo = answers_echo(port.is_stateful(), mode);
-        let settings = port.layers.host(port.config.hw_mac, answers_echo);
-        port.service = mode;
-        port.service_session = port.owner.as_ref().map(|owner| owner.session);
-        self.tell(PortRequest::SetService { port: id, mode });
-        self.tell(HostRequest::Set { port: id, settings });
-        Ok(())
-    }
-
-    /// Ends the service mode that a session switched on.
-    pub(in crate::control) fn end_service_of(&mut self, id: u8, session: u32) {
-        let port = &self.ports[usize::from(id)];
-        if port.service == ServiceMode::Off || port.service_session != Some(session) {
-            return;
-        }
-        let ended = self.set_service(id, ServiceMode::Off);
-        ended.expect("the port is there");
-    }
-
-    pub(in crate::control) fn set_rx_feature(&mut self, fields: &Fields<'_>) -> Reply {
+        control: &mut Core,
+        fields: &Fields<'_>,
+    ) -> Reply {
         let params = SetRxFeature::parse(fields)?;
-        let port = self.port(params.port)?;
+        let port = control.port(params.port)?;
         let is_queue = params.feature == RxFeature::Queue;
         if params.enabled && !is_queue {
             return Err(Error::execution(format!(
@@ -73,27 +51,35 @@ impl Control {
                 port: params.port,
                 packets_max: params.size,
             };
-            self.tell(request);
+            control.tell(request);
         }
         reply(&Empty {})
     }
 
-    pub(in crate::control) fn rx_queue_packets(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(in crate::control) fn rx_queue_packets(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+    ) -> Reply {
         let PortParams { port: id } = fields.read()?;
-        if !self.port(id)?.service.is_on() {
+        if !control.port(id)?.service.is_on() {
             return Err(Error::execution(format!(
                 "port {id} is not in service mode, which a receive queue needs: switch it on with \
                  'service'"
             )));
         }
-        self.ask(RxQueueRequest::Take(id), move |_, answer, _| match answer {
-            Some(RxQueueAnswer::Packets(packets)) => reply(&RxQueuePackets {
-                pkts: fetched(&packets, 0),
-            }),
-            _ => Err(Error::execution(format!(
-                "port {id} has no receive queue: switch it on with 'set_rx_feature'"
-            ))),
-        })
+        self.awaited.ask(
+            control,
+            RxQueueRequest::Take(id),
+            move |_, _, _, answer, _| match answer {
+                Some(RxQueueAnswer::Packets(packets)) => reply(&RxQueuePackets {
+                    pkts: fetched(&packets, 0),
+                }),
+                _ => Err(Error::execution(format!(
+                    "port {id} has no receive queue: switch it on with 'set_rx_feature'"
+                ))),
+            },
+        )
     }
 }
 

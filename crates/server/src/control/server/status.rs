@@ -1,35 +1,43 @@
 //! What the server does: who owns what, and what runs since when.
 
 use allosaur_api::Fields;
-use allosaur_api::commands::status::{
-    PortOwner, PortUse, ProfileState, ProfileUse, RunUse, Status,
-};
-use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_api::commands::status::{PortOwner, PortUse, Status};
 
-use crate::control::ports::owner::Owner;
-use crate::control::ports::port::{Port, State};
-use crate::control::server::mode_name;
-use crate::control::{Control, Reply, View, reply};
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::access::mode_name;
+use crate::control::core::owner::Owner;
+use crate::control::domain::{Others, Scope};
+use crate::control::reply::{Reply, reply};
+use crate::control::time::seconds_since;
 
-impl Control {
-    pub(in crate::control) fn status(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let now_ns = view.now_ns;
-        let ports = (0_u8..).zip(&self.ports);
-        let ports = ports.map(|(id, port)| PortUse {
-            port_id: id,
-            mode: mode_name(port.mode),
-            owner: self.owner_of(port).map(owner),
-            state: self.port_state(port),
-            profiles: profiles(port, now_ns),
-        });
-        reply(&Status {
-            mode: self.api(fields).name,
-            modes: self.mode_names(),
-            uptime_s: seconds_since(self.started_ns, now_ns),
-            ports: ports.collect(),
-            profiles: self.stateful_profiles(now_ns),
-        })
-    }
+pub(super) fn status(
+    control: &Core,
+    others: &Others<'_>,
+    fields: &Fields<'_>,
+    view: &View<'_>,
+) -> Reply {
+    let now_ns = view.now_ns;
+    let profiles = |scope| {
+        let domains = others.iter();
+        let uses = domains.flat_map(|domain| domain.profile_uses(control, scope, now_ns));
+        uses.collect()
+    };
+    let ports = (0_u8..).zip(&control.ports);
+    let ports = ports.map(|(id, port)| PortUse {
+        port_id: id,
+        mode: mode_name(port.mode),
+        owner: control.owner_of(port).map(owner),
+        state: others.port_use(control, id).state.unwrap_or_default(),
+        profiles: profiles(Scope::Port(id)),
+    });
+    reply(&Status {
+        mode: control.api(fields).name,
+        modes: control.mode_names(),
+        uptime_s: seconds_since(control.started_ns, now_ns),
+        ports: ports.collect(),
+        profiles: profiles(Scope::Mode),
+    })
 }
 
 fn owner(owner: &Owner) -> PortOwner {
@@ -37,31 +45,5 @@ fn owner(owner: &Owner) -> PortOwner {
         user: owner.user.clone(),
         session_id: owner.session,
         lease_s: owner.lease.map(|lease| lease.length_s()),
-    }
-}
-
-fn profiles(port: &Port, now_ns: Nanos) -> Vec<ProfileUse> {
-    let there = port.profiles.iter();
-    let there = there.filter(|(_, profile)| profile.state() != State::Idle);
-    let used = there.map(|(name, profile)| ProfileUse {
-        profile_id: name.clone(),
-        state: ProfileState::Stateless(profile.state().name()),
-        streams: Some(profile.streams.len()),
-        run: profile.run.as_ref().map(|run| RunUse {
-            running_s: seconds_since(run.start_at, now_ns),
-            duration_s: run.duration_s,
-            multiplier: run.factor,
-        }),
-    });
-    used.collect()
-}
-
-/// From one time to another, which may be before it.
-pub(in crate::control) fn seconds_since(then: Nanos, now_ns: Nanos) -> f64 {
-    let seconds = |nanos: Nanos| nanos as f64 / SECOND as f64;
-    if now_ns >= then {
-        seconds(now_ns - then)
-    } else {
-        -seconds(then - now_ns)
     }
 }

@@ -5,7 +5,7 @@ use allosaur_engine::template::CompiledProfile;
 use serde_json::{Map, Value, json};
 
 use super::figures::{Both, NamedRow};
-use super::profiles::Profile;
+use super::loaded::Profile;
 
 /// Of each counter, in the engine's order: unit, meaning, and whether it is no sum.
 const ABOUT: [(&str, &str, bool); LatencyCounters::NAMES.len()] = [

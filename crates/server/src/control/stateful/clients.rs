@@ -15,53 +15,16 @@ use allosaur_engine::template::{
 use allosaur_packet::MacAddress;
 use serde_json::{Map, Value, json};
 
-use crate::control::{Control, Reply};
+use super::client_terms::ClientTerms;
+use super::state::Stateful;
+use crate::control::core::Core;
+use crate::control::reply::Reply;
 
-/// What is told of clients, for all profiles.
-#[derive(Debug, Default)]
-pub(super) struct ClientTerms {
-    /// Ranges of clients that begin no flows, in ascending order; none meets another.
-    disabled: Vec<(u32, u32)>,
-    macs: Vec<u64>,
-    addresses: Vec<u32>,
-    /// Whom somebody has asked about.
-    asked: Option<Clients>,
-}
-
-impl ClientTerms {
-    fn is_disabled(&self, client: u32) -> bool {
-        let mut ranges = self.disabled.iter();
-        ranges.any(|(first, last)| (*first..=*last).contains(&client))
-    }
-
-    /// The disabled ranges with one more, or without one.
-    fn with(&self, first: u32, last: u32, disabled: bool) -> Vec<(u32, u32)> {
-        let mut ranges = Vec::with_capacity(self.disabled.len() + 2);
-        for &(a, b) in &self.disabled {
-            if b < first || a > last {
-                ranges.push((a, b));
-                continue;
-            }
-            if a < first {
-                ranges.push((a, first - 1));
-            }
-            if b > last {
-                ranges.push((last + 1, b));
-            }
-        }
-        if disabled {
-            ranges.push((first, last));
-        }
-        ranges.sort_unstable();
-        ranges
-    }
-}
-
-impl Control {
-    pub(super) fn enable_clients(&mut self, fields: &Fields<'_>) -> Reply {
+impl Stateful {
+    pub(super) fn enable_clients(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let params = EnableClients::parse(fields)?;
         let mut terms = ClientTerms {
-            disabled: self.room.clients.disabled.clone(),
+            disabled: self.clients.disabled.clone(),
             ..ClientTerms::default()
         };
         for &(first, last) in &params.clients.ranges {
@@ -73,10 +36,10 @@ impl Control {
                 )));
             }
         }
-        self.room.clients.disabled = terms.disabled;
+        self.clients.disabled = terms.disabled;
         for (first, last) in params.clients.ranges {
             let enabled = params.enabled;
-            self.order_all(|| StatefulCommand::EnableClients {
+            control.command_all_flows(|| StatefulCommand::EnableClients {
                 first,
                 last,
                 enabled,
@@ -97,17 +60,17 @@ impl Control {
                 "{count} clients are too many at once: ask about at most {CLIENTS_ASKED_MAX}"
             )));
         }
-        self.room.clients.asked = Some(clients);
+        self.clients.asked = Some(clients);
         Ok(Value::Null)
     }
 
-    pub(super) fn clients_info(&self) -> Reply {
-        let Some(asked) = &self.room.clients.asked else {
+    pub(super) fn clients_info(&self, control: &Core) -> Reply {
+        let Some(asked) = &self.clients.asked else {
             return Err(Error::execution(
                 "The clients info is not ready yet: ask for it by get_clients_info_start",
             ));
         };
-        let ranges = self.clients_that_run();
+        let ranges = self.clients_that_run(control);
         let tables = self.hosts_that_run();
         let info = |client: u32| {
             let runs = ranges.iter().any(|range| range.contains(client))
@@ -115,7 +78,7 @@ impl Control {
             if !runs {
                 return json!({"Found": 0});
             }
-            let state = match self.room.clients.is_disabled(client) {
+            let state = match self.clients.is_disabled(client) {
                 true => "Inactive",
                 false => "Active",
             };
@@ -127,9 +90,9 @@ impl Control {
     }
 
     /// The clients of all profiles that run, on all ports.
-    fn clients_that_run(&self) -> Vec<AddressRange> {
-        let pairs = self.flow_layout().pairs;
-        let profiles = self.room.profiles.values();
+    fn clients_that_run(&self, control: &Core) -> Vec<AddressRange> {
+        let pairs = self.flow_layout(control).pairs;
+        let profiles = self.profiles.values();
         let runs = profiles.filter_map(|profile| profile.run.as_ref());
         let runs = runs.filter(|run| run.ended_at.is_none());
         let mut ranges: Vec<AddressRange> = Vec::new();
@@ -143,7 +106,7 @@ impl Control {
 
     /// The hosts that are clients of profiles that run.
     fn hosts_that_run(&self) -> Vec<Arc<HostTable>> {
-        let profiles = self.room.profiles.values();
+        let profiles = self.profiles.values();
         let runs = profiles.filter_map(|profile| profile.run.as_ref());
         let runs = runs.filter(|run| run.ended_at.is_none());
         let templates = runs.flat_map(|run| run.profile.templates());
@@ -156,7 +119,7 @@ impl Control {
         tables
     }
 
-    pub(super) fn traffic_distribution(&self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn traffic_distribution(&self, control: &Core, fields: &Fields<'_>) -> Reply {
         let params = TrafficDistribution::parse(fields)?;
         let pool = PoolSpec {
             first: params.first.into(),
@@ -170,7 +133,7 @@ impl Control {
             },
             hosts: None,
         };
-        let layout = self.flow_layout();
+        let layout = self.flow_layout(control);
         let threads = match pool.per_core {
             PerCore::Default => layout.cores * layout.pairs,
             PerCore::Sequence => layout.cores,
@@ -195,46 +158,50 @@ impl Control {
             });
             (port.to_string(), Value::Object(cores.collect()))
         };
-        let ports = (0..).zip(self.client_ports()).map(of_port);
+        let ports = (0..).zip(self.client_ports(control)).map(of_port);
         Ok(Value::Object(ports.collect::<Map<_, _>>()))
     }
 
-    pub(super) fn set_ignored_macs(&mut self, fields: &Fields<'_>) -> Reply {
-        self.room.clients.macs = ignored_macs(fields)?;
-        self.order_ignored();
+    pub(super) fn set_ignored_macs(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
+        self.clients.macs = ignored_macs(fields)?;
+        self.send_ignored(control);
         Ok(Value::Null)
     }
 
     pub(super) fn ignored_macs(&self) -> Reply {
-        let macs = self.room.clients.macs.iter();
+        let macs = self.clients.macs.iter();
         Ok(macs.map(|mac| json!({"mac_addr": mac})).collect())
     }
 
-    pub(super) fn set_ignored_addresses(&mut self, fields: &Fields<'_>) -> Reply {
-        self.room.clients.addresses = ignored_addresses(fields)?;
-        self.order_ignored();
+    pub(super) fn set_ignored_addresses(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+    ) -> Reply {
+        self.clients.addresses = ignored_addresses(fields)?;
+        self.send_ignored(control);
         Ok(Value::Null)
     }
 
     pub(super) fn ignored_addresses(&self) -> Reply {
-        let addresses = self.room.clients.addresses.iter();
+        let addresses = self.clients.addresses.iter();
         Ok(addresses.map(|address| json!({"ip": address})).collect())
     }
 
     /// Tells all data threads who rests, and who gets no answer.
-    pub(super) fn order_client_terms(&mut self) {
-        for (first, last) in self.room.clients.disabled.clone() {
-            self.order_all(|| StatefulCommand::EnableClients {
+    pub(super) fn send_client_terms(&mut self, control: &mut Core) {
+        for (first, last) in self.clients.disabled.clone() {
+            control.command_all_flows(|| StatefulCommand::EnableClients {
                 first,
                 last,
                 enabled: false,
             });
         }
-        self.order_ignored();
+        self.send_ignored(control);
     }
 
-    fn order_ignored(&mut self) {
-        let terms = &self.room.clients;
+    fn send_ignored(&mut self, control: &mut Core) {
+        let terms = &self.clients;
         let macs = terms.macs.iter().map(|mac| {
             let [_, _, mac @ ..] = mac.to_be_bytes();
             MacAddress(mac)
@@ -244,7 +211,7 @@ impl Control {
             .iter()
             .map(|address| Ipv4Addr::from(*address));
         let ignored = Arc::new(Blocklist::new(macs, addresses));
-        self.order_all(|| StatefulCommand::SetIgnored(Arc::clone(&ignored)));
+        control.command_all_flows(|| StatefulCommand::SetIgnored(Arc::clone(&ignored)));
     }
 }
 
@@ -267,23 +234,4 @@ fn client_ranges(profile: &CompiledProfile, pairs: u32) -> Vec<AddressRange> {
         .into_iter()
         .flat_map(|pool| (0..pairs).map(move |pair| (pool, pair)));
     ranges.map(|(pool, pair)| on_pair(pool, pair)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_cut_where_clients_are_enabled_again() {
-        let mut terms = ClientTerms::default();
-        for (first, last, disabled) in [(10, 20, true), (30, 40, true), (15, 32, false)] {
-            terms.disabled = terms.with(first, last, disabled);
-        }
-        assert_eq!(terms.disabled, [(10, 14), (33, 40)]);
-        terms.disabled = terms.with(0, u32::MAX, true);
-        assert_eq!(terms.disabled, [(0, u32::MAX)]);
-        assert!(terms.is_disabled(7));
-        terms.disabled = terms.with(0, u32::MAX, false);
-        assert!(!terms.is_disabled(7));
-    }
 }

@@ -5,11 +5,13 @@ use allosaur_api::commands::ports::profile_id;
 use allosaur_api::commands::stateful::counters::{DynamicDescriptions, DynamicValues};
 use serde_json::{Value, json};
 
+use super::app_latency;
 use super::figures::{Both, Rate, TableTotals};
 use super::rows::{Rows, Values};
 use super::run::Run;
-use super::{StatefulState, app_latency};
-use crate::control::{Control, Reply, View};
+use super::state::Stateful;
+use crate::control::config::View;
+use crate::control::reply::Reply;
 
 /// What the values of counters are called.
 const VALUES: &str = "counter vals";
@@ -47,12 +49,12 @@ impl Run {
     }
 }
 
-impl StatefulState {
+impl Stateful {
     /// The runs of this epoch.
     fn runs(&self) -> impl Iterator<Item = &Run> {
         let profiles = self.profiles.values();
         let runs = profiles.filter_map(|profile| profile.run.as_ref());
-        runs.filter(|run| run.room_epoch == self.epoch)
+        runs.filter(|run| run.server_epoch == self.epoch)
     }
 
     /// What all runs of this epoch have counted.
@@ -74,20 +76,20 @@ impl StatefulState {
     }
 }
 
-impl Control {
+impl Stateful {
     pub(super) fn counter_descriptions(&self, fields: &Fields<'_>) -> Reply {
-        self.room.profile(&profile_id(fields)?)?;
-        Ok(json!({"name": DESCRIPTIONS, "data": self.room.rows.descriptions()}))
+        self.profile(&profile_id(fields)?)?;
+        Ok(json!({"name": DESCRIPTIONS, "data": self.rows.descriptions()}))
     }
 
     pub(super) fn counter_values(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let name = profile_id(fields)?;
-        let profile = self.room.profile_mut(&name)?;
+        let profile = self.profile_mut(&name)?;
         let epoch = profile.epoch;
         let Some(run) = &mut profile.run else {
             let (none, rates) = (Both::default(), Default::default());
             return Ok(values_of(
-                &self.room.rows,
+                &self.rows,
                 (VALUES, epoch),
                 &none,
                 rates,
@@ -101,7 +103,7 @@ impl Control {
         let duration_s = run.duration_s(view.now_ns);
         let tables = Some(&tables);
         Ok(values_of(
-            &self.room.rows,
+            &self.rows,
             (VALUES, epoch),
             &counters,
             rates,
@@ -111,7 +113,7 @@ impl Control {
     }
 
     pub(super) fn total_counter_values(&self, view: &View<'_>) -> Reply {
-        let room = &self.room;
+        let room = self;
         let counters = room.totals();
         let mut rates = <[Rate; 2]>::default();
         for run in room.runs() {
@@ -134,15 +136,15 @@ impl Control {
 
     pub(super) fn dynamic_descriptions(&self, fields: &Fields<'_>) -> Reply {
         let epoch = match DynamicDescriptions::parse(fields)? {
-            DynamicDescriptions::Sum => self.room.dynamic_epoch(),
-            DynamicDescriptions::Profile(name) => app_latency::epoch(self.room.profile(&name)?),
+            DynamicDescriptions::Sum => self.dynamic_epoch(),
+            DynamicDescriptions::Profile(name) => app_latency::epoch(self.profile(&name)?),
         };
         Ok(json!({"name": DESCRIPTIONS, "epoch": epoch, "data": app_latency::of_epoch(epoch)}))
     }
 
     pub(super) fn dynamic_values(&self, fields: &Fields<'_>) -> Reply {
         let params = DynamicValues::parse(fields)?;
-        let profile = self.room.profile(&params.profile)?;
+        let profile = self.profile(&params.profile)?;
         let run = profile.run.as_ref();
         let counters = run.map_or_else(Both::default, Run::totals);
         Ok(dynamic_values(
@@ -154,7 +156,7 @@ impl Control {
 
     pub(super) fn total_dynamic_values(&self, fields: &Fields<'_>) -> Reply {
         let params = DynamicValues::parse(fields)?;
-        let room = &self.room;
+        let room = self;
         Ok(dynamic_values(
             &params,
             room.dynamic_epoch(),

@@ -6,19 +6,21 @@ use serde_json::{Map, Value, json};
 
 use super::app_latency;
 use super::counters::values_of;
-use super::profiles::Profile;
-use crate::control::{Control, Reply, View};
+use super::loaded::Profile;
+use super::state::Stateful;
+use crate::control::config::View;
+use crate::control::reply::Reply;
 
-impl Control {
+impl Stateful {
     pub(super) fn group_names(&self, fields: &Fields<'_>) -> Reply {
         let params = GroupNames::parse(fields)?;
-        let profile = self.room.profile(&params.profile)?;
+        let profile = self.profile(&params.profile)?;
         let epoch = profile.epoch;
         if params.known_epoch == Some(epoch) {
             return Ok(json!({"epoch": epoch}));
         }
         let names = names(profile);
-        let first = self.room.rows.count();
+        let first = self.rows.count();
         let addon = |group: usize| {
             let run = profile.run.as_ref();
             run.map_or(Vec::new(), |run| {
@@ -33,10 +35,10 @@ impl Control {
     pub(super) fn group_stats(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
         let params = TemplateGroupStats::parse(fields)?;
         let name = &params.profile;
-        if let Some(run) = &mut self.room.profile_mut(name)?.run {
+        if let Some(run) = &mut self.profile_mut(name)?.run {
             run.read(view);
         }
-        let profile = self.room.profile(name)?;
+        let profile = self.profile(name)?;
         let (epoch, groups) = (profile.epoch, names(profile).len());
         let mut reply = json!({"epoch": epoch});
         if params.epoch != epoch {
@@ -59,7 +61,7 @@ impl Control {
             let rates = run.readings.of_group(group as usize);
             let duration_s = run.duration_s(view.now_ns);
             let about = (group_name.as_str(), epoch);
-            let rows = &self.room.rows;
+            let rows = &self.rows;
             let mut values = values_of(rows, about, &counters, rates, duration_s, None);
             app_latency::add_values(&mut values, &counters, rows.count());
             reply[group.to_string()] = values;

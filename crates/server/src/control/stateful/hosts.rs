@@ -15,10 +15,13 @@ use allosaur_engine::template::{
 };
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::link::ethernet::EtherType;
+use serde_json::Value;
 
-use super::profiles::Starting;
-use crate::control::pending::Wait;
-use crate::control::{Control, View};
+use super::loaded::Starting;
+use super::state::Stateful;
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::pending::Wait;
 use crate::rx_taps::{EmulationAnswer, EmulationRequest};
 
 /// How long the receive thread may take to tell of the hosts of a network.
@@ -55,34 +58,50 @@ pub(super) fn are_all_hosts(profile: &CompiledProfile) -> bool {
     profile.templates().iter().all(is_of_hosts)
 }
 
-impl Control {
+impl Stateful {
     /// Asks about the next network; starts the profile when there is none left.
-    pub(super) fn search_hosts(&mut self, mut search: HostSearch, view: &View<'_>) {
+    pub(super) fn search_hosts(
+        &mut self,
+        control: &mut Core,
+        mut search: HostSearch,
+        view: &View<'_>,
+    ) {
         let name = search.params.profile.clone();
         let Some((network, is_ipv6)) = search.left.pop() else {
-            self.launch_checked(&search.params, Arc::new(search.profile), view);
+            self.launch_checked(control, &search.params, Arc::new(search.profile), view);
             return;
         };
-        let tags = self.check_network(&network, search.params.client_mask);
+        let tags = self.check_network(control, &network, search.params.client_mask);
         let tags = match tags {
             Ok(tags) => tags,
             Err(problem) => {
                 let problem = format!("{}: {problem}", place(&search.profile, network));
-                self.move_on(&name, StatefulPhase::Loaded, Some(problem), view.now_ns);
+                self.move_on(
+                    control,
+                    &name,
+                    StatefulPhase::Loaded,
+                    Some(problem),
+                    view.now_ns,
+                );
                 return;
             }
         };
         let namespace = key(&network);
         let request = EmulationRequest::ReadyClients { namespace, is_ipv6 };
-        let question = self.ask_aside(request, move |control, answer, view| {
-            control.note_hosts(search, (network, is_ipv6), tags, answer, view);
-        });
+        let question = self.awaited.ask_aside(
+            control,
+            request,
+            move |stateful, control, _, answer, view| {
+                stateful.note_hosts(control, search, (network, is_ipv6), tags, answer, view);
+                Ok(Value::Null)
+            },
+        );
         let starting = Starting {
             wait: Wait::Question(question),
-            session: self.room.owner.as_ref().map_or(0, |owner| owner.session),
+            session: control.mode_owner.as_ref().map_or(0, |owner| owner.session),
             until: Some(view.now_ns + ANSWER_MAX),
         };
-        if let Some(profile) = self.room.profiles.get_mut(&name) {
+        if let Some(profile) = self.profiles.get_mut(&name) {
             profile.starting = Some(starting);
         }
     }
@@ -90,6 +109,7 @@ impl Control {
     /// The receive thread has told of a network.
     fn note_hosts(
         &mut self,
+        control: &mut Core,
         mut search: HostSearch,
         (network, is_ipv6): (HostNetwork, bool),
         tags: Vec<u16>,
@@ -97,7 +117,7 @@ impl Control {
         view: &View<'_>,
     ) {
         let name = &search.params.profile;
-        let Some(profile) = self.room.profiles.get_mut(name) else {
+        let Some(profile) = self.profiles.get_mut(name) else {
             return;
         };
         profile.starting = None;
@@ -106,18 +126,29 @@ impl Control {
                 let port = network.port as u8;
                 let table = Arc::new(HostTable::new(port, tags, is_ipv6, hosts));
                 search.profile = search.profile.with_hosts(network, is_ipv6, &table);
-                self.search_hosts(search, view);
+                self.search_hosts(control, search, view);
             }
             Err(problem) => {
                 let problem = format!("{}: {problem}", place(&search.profile, network));
-                self.move_on(name, StatefulPhase::Loaded, Some(problem), view.now_ns);
+                self.move_on(
+                    control,
+                    name,
+                    StatefulPhase::Loaded,
+                    Some(problem),
+                    view.now_ns,
+                );
             }
         }
     }
 
     /// Whether flows can begin in a network; gives the tags of their frames.
-    fn check_network(&self, network: &HostNetwork, client_mask: u32) -> Result<Vec<u16>, String> {
-        let clients = self.client_ports();
+    fn check_network(
+        &self,
+        control: &Core,
+        network: &HostNetwork,
+        client_mask: u32,
+    ) -> Result<Vec<u16>, String> {
+        let clients = self.client_ports(control);
         let port = u8::try_from(network.port).ok();
         let Some(port) = port.filter(|port| clients.contains(port)) else {
             return Err(format!(
@@ -134,8 +165,8 @@ impl Control {
     }
 
     /// Gives up starts whose hosts the receive thread does not tell.
-    pub(in crate::control) fn give_up_starts(&mut self, now_ns: Nanos) {
-        let profiles = self.room.profiles.iter();
+    pub(in crate::control) fn give_up_starts(&mut self, control: &mut Core, now_ns: Nanos) {
+        let profiles = self.profiles.iter();
         let late = profiles.filter_map(|(name, profile)| {
             let starting = profile.starting.filter(|starting| {
                 let until = starting.until;
@@ -145,13 +176,14 @@ impl Control {
         });
         let late: Vec<(String, Wait)> = late.collect();
         for (name, wait) in late {
-            self.forget_wait(wait);
-            if let Some(profile) = self.room.profiles.get_mut(&name) {
+            self.awaited.forget(wait);
+            if let Some(profile) = self.profiles.get_mut(&name) {
                 profile.starting = None;
             }
             let problem = "the receive thread does not tell which emulated clients are ready: try \
                            again, and look at the server's log if that does not help";
             self.move_on(
+                control,
                 &name,
                 StatefulPhase::Loaded,
                 Some(problem.to_owned()),

@@ -16,33 +16,17 @@ use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_packet::MacAddress;
 
+use super::echo::Running;
 use super::links::DUMMY;
-use crate::control::ports::port::Port;
-use crate::control::stateless::percentiles::{hundredths_of_usec, shares};
-use crate::control::{Control, Reply, View, reply};
+use super::state::Stateful;
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::port::Port;
+use crate::control::percentiles::{hundredths_of_usec, shares};
+use crate::control::reply::{Reply, reply};
 use crate::counters::EchoBlock;
 use crate::metrics::CatalogEcho;
 use crate::rx_taps::{EchoAnswer, EchoRequest};
-
-/// The echo streams, as control knows them.
-#[derive(Debug, Default)]
-pub(super) struct EchoStreams {
-    /// Counts the starts.
-    epoch: u32,
-    running: Option<Running>,
-    /// What the last ones measured, also when they are over.
-    measured: Option<CatalogEcho>,
-}
-
-#[derive(Debug)]
-struct Running {
-    /// The profile that they were started with.
-    profile: Option<String>,
-    /// Who started them.
-    session: Option<u32>,
-    /// When they end by themselves.
-    until: Option<Nanos>,
-}
 
 /// Between which addresses.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +37,13 @@ struct Ends {
     offsets: (u32, u32),
 }
 
-impl Control {
-    pub(super) fn start_latency(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+impl Stateful {
+    pub(super) fn start_latency(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = StartLatency::parse(fields)?;
         let ends = Ends {
             client: params.source,
@@ -62,66 +51,79 @@ impl Control {
             offsets: (params.pair_offset, params.server_offset),
         };
         self.check_no_echo(view.now_ns)?;
-        let ports = self.echo_ports(ends, params.ports, params.ports)?;
+        let ports = self.echo_ports(control, ends, params.ports, params.ports)?;
         if ports.is_empty() {
             return Err(Error::execution(format!(
                 "field 'mask' is {:#x}, which has none of the ports {:?}: set the bit of each \
                  port that shall take part",
                 params.ports,
-                self.stateful_ports()
+                control.stateful_ports()
             )));
         }
-        self.begin_echo(view, (params.rate_pps, None), ports, None);
+        self.begin_echo(control, view, (params.rate_pps, None), ports, None);
         reply(&())
     }
 
-    pub(super) fn stop_latency(&mut self) -> Reply {
-        self.end_all_latency();
+    pub(super) fn stop_latency(&mut self, control: &mut Core) -> Reply {
+        self.end_all_latency(control);
         reply(&LatencyStopped { stopped: true })
     }
 
-    pub(super) fn end_all_latency(&mut self) {
-        self.end_latency(|_| true);
+    pub(super) fn end_all_latency(&mut self, control: &mut Core) {
+        self.end_latency(control, |_| true);
     }
 
     /// Ends the streams that a session started without a profile.
-    pub(in crate::control) fn stop_latency_of(&mut self, session: u32) {
-        self.end_latency(|one| one.profile.is_none() && one.session == Some(session));
+    pub(in crate::control) fn stop_latency_of(&mut self, control: &mut Core, session: u32) {
+        self.end_latency(control, |one| {
+            one.profile.is_none() && one.session == Some(session)
+        });
     }
 
-    pub(super) fn update_latency(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params: UpdateLatency = fields.read()?;
-        if !self.room.echo.is_running(view.now_ns) {
+    pub(super) fn update_latency(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
+        let params = fields.read::<UpdateLatency>()?;
+        if !self.echo.is_running(view.now_ns) {
             return Err(Error::execution(
                 "latency is not measured: start_latency first, or start with latency_pps",
             ));
         }
-        self.tell(EchoRequest::SetRate(params.rate_pps));
+        control.tell(EchoRequest::SetRate(params.rate_pps));
         reply(&())
     }
 
-    pub(super) fn latency_stats(&mut self) -> Reply {
-        self.ask(EchoRequest::Read, |control, answer, _| match answer {
-            Some(EchoAnswer::Measured(ports)) => reply(&control.measured_latency(&ports)),
-            _ => Err(Error::execution(
-                "the receive thread answered something else",
-            )),
-        })
+    pub(super) fn latency_stats(&mut self, control: &mut Core) -> Reply {
+        self.awaited.ask(
+            control,
+            EchoRequest::Read,
+            |stateful, control, _, answer, _| match answer {
+                Some(EchoAnswer::Measured(ports)) => {
+                    reply(&stateful.measured_latency(control, &ports))
+                }
+                _ => Err(Error::execution(
+                    "the receive thread answered something else",
+                )),
+            },
+        )
     }
 
     /// What the last echo streams measured, for those who read it beside.
     pub(in crate::control) fn catalog_echo(&self) -> Option<CatalogEcho> {
-        self.room.echo.measured.clone()
+        self.echo.measured.clone()
     }
 
-    fn measured_latency(&self, ports: &[EchoReadout]) -> EchoLatencies {
+    fn measured_latency(&self, control: &Core, ports: &[EchoReadout]) -> EchoLatencies {
         let named = |port: &EchoReadout| (format!("port-{}", port.port), readout(port));
         EchoLatencies {
             name: "trex-latecny-v2",
             kind: 0,
             data: EchoLatencyData {
-                cpu_util: self.rates.receive_percent(),
-                epoch: self.room.echo.epoch,
+                cpu_util: control.rates.receive_percent(),
+                epoch: self.echo.epoch,
                 unknown: 0,
                 ports: ports.iter().map(named).collect(),
             },
@@ -132,6 +134,7 @@ impl Control {
     /// before its flows begin. An error says what is wrong.
     pub(super) fn start_latency_with(
         &mut self,
+        control: &mut Core,
         view: &View<'_>,
         params: &StartProfile,
         profile: &CompiledProfile,
@@ -157,31 +160,39 @@ impl Control {
             );
         }
         let ends = Ends::of_profile(profile);
-        let ports = self.echo_ports(ends, params.client_mask, u32::MAX);
+        let ports = self.echo_ports(control, ends, params.client_mask, u32::MAX);
         let ports = ports.map_err(text)?;
         let duration = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
         let owner = Some(params.profile.clone());
-        self.begin_echo(view, (rate_pps, duration), ports, owner);
+        self.begin_echo(control, view, (rate_pps, duration), ports, owner);
         Ok(())
     }
 
     /// A profile is over, or shall be: so are the streams that were started with it.
-    pub(super) fn end_latency_with(&mut self, profile: &str) {
-        self.end_latency(|running| running.profile.as_deref() == Some(profile));
+    pub(super) fn end_latency_with(&mut self, control: &mut Core, profile: &str) {
+        self.end_latency(control, |running| {
+            running.profile.as_deref() == Some(profile)
+        });
     }
 
-    fn end_latency(&mut self, is_meant: impl FnOnce(&Running) -> bool) {
-        let running = self.room.echo.running.take_if(|running| is_meant(running));
+    fn end_latency(&mut self, control: &mut Core, is_meant: impl FnOnce(&Running) -> bool) {
+        let running = self.echo.running.take_if(|running| is_meant(running));
         if running.is_some() {
-            self.tell(EchoRequest::Stop);
+            control.tell(EchoRequest::Stop);
         }
     }
 
     /// The ports that take part: even ones of `askers`, odd ones of `answerers`.
-    fn echo_ports(&self, ends: Ends, askers: u32, answerers: u32) -> Result<Vec<EchoPort>, Error> {
+    fn echo_ports(
+        &self,
+        control: &Core,
+        ends: Ends,
+        askers: u32,
+        answerers: u32,
+    ) -> Result<Vec<EchoPort>, Error> {
         let mut chosen = Vec::new();
-        for number in self.stateful_ports() {
-            let port = &self.ports[usize::from(number)];
+        for number in control.stateful_ports() {
+            let port = &control.ports[usize::from(number)];
             let side = if number % 2 == 0 {
                 Side::Client
             } else {
@@ -194,7 +205,7 @@ impl Control {
             if mask >> number & 1 == 0 || port.config.driver == DUMMY {
                 continue;
             }
-            let pair = self.pair_of(number);
+            let pair = control.pair_of(number);
             let (client, server) = ends.of_pair(pair).ok_or_else(|| beyond(ends, pair))?;
             let own = MacAddress(port.config.hw_mac);
             let (role, own_address, other_address) = match side {
@@ -215,10 +226,10 @@ impl Control {
     }
 
     fn check_no_echo(&self, now_ns: Nanos) -> Result<(), Error> {
-        if !self.room.echo.is_running(now_ns) {
+        if !self.echo.is_running(now_ns) {
             return Ok(());
         }
-        let with = self.room.echo.running.as_ref();
+        let with = self.echo.running.as_ref();
         let with = with.and_then(|running| running.profile.as_deref());
         let with = with.map_or(String::new(), |name| format!(" with profile '{name:.64}'"));
         Err(Error::execution(format!(
@@ -229,12 +240,13 @@ impl Control {
 
     fn begin_echo(
         &mut self,
+        control: &mut Core,
         view: &View<'_>,
         (rate_pps, duration): (f64, Option<Nanos>),
         ports: Vec<EchoPort>,
         profile: Option<String>,
     ) {
-        let epoch = self.room.echo.epoch.wrapping_add(1);
+        let epoch = self.echo.epoch.wrapping_add(1);
         let terms = EchoTerms {
             run: epoch,
             rate_pps,
@@ -243,24 +255,17 @@ impl Control {
         };
         let block = EchoBlock::new(terms.ports.iter().map(|port| port.port));
         let block = Arc::new(block);
-        self.room.echo.measured = Some(CatalogEcho {
+        self.echo.measured = Some(CatalogEcho {
             profile: profile.clone().unwrap_or_default(),
             block: Arc::clone(&block),
         });
-        self.room.echo.epoch = epoch;
-        self.room.echo.running = Some(Running {
+        self.echo.epoch = epoch;
+        self.echo.running = Some(Running {
             profile,
-            session: self.room.owner.as_ref().map(|owner| owner.session),
+            session: control.mode_owner.as_ref().map(|owner| owner.session),
             until: duration.map(|duration| view.now_ns.saturating_add(duration)),
         });
-        self.tell(EchoRequest::Start { terms, block });
-    }
-}
-
-impl EchoStreams {
-    fn is_running(&self, now_ns: Nanos) -> bool {
-        let running = self.running.as_ref();
-        running.is_some_and(|running| running.until.is_none_or(|until| now_ns < until))
+        control.tell(EchoRequest::Start { terms, block });
     }
 }
 

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::figures::{begun, established};
 use super::run::Run;
-use crate::control::{Control, Reply, View};
+use super::state::Stateful;
+use crate::control::config::View;
+use crate::control::reply::Reply;
 use crate::metrics::CatalogRun;
 
 impl Run {
@@ -27,9 +29,9 @@ impl Run {
     }
 }
 
-impl Control {
+impl Stateful {
     pub(super) fn flow_rates(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let profile = self.room.profile(&profile_id(fields)?)?;
+        let profile = self.profile(&profile_id(fields)?)?;
         let Some(run) = &profile.run else {
             return Ok(json!({
                 "offered_cps": 0.0, "begun_cps": 0.0, "achieved_cps": 0.0, "begun": 0,
@@ -59,7 +61,7 @@ impl Control {
 
     /// The profiles that run or have run, for those who read their counters.
     pub(in crate::control) fn catalog_runs(&self, now_ns: Nanos) -> Vec<CatalogRun> {
-        let profiles = self.room.profiles.iter();
+        let profiles = self.profiles.iter();
         let runs = profiles.filter_map(|(name, profile)| Some((name, profile.run.as_ref()?)));
         let entry = |(name, run): (&String, &Run)| CatalogRun {
             profile: name.clone(),
@@ -74,9 +76,9 @@ impl Control {
     /// The part of the statistics of the whole server that is about flows.
     pub(in crate::control) fn stateful_stats(&self, now_ns: Nanos) -> StatefulStats {
         let mut stats = StatefulStats::default();
-        let runs = self.room.profiles.values();
+        let runs = self.profiles.values();
         let runs = runs.filter_map(|profile| profile.run.as_ref());
-        let mut totals = self.room.retired.clone();
+        let mut totals = self.retired.clone();
         for run in runs {
             let offered_cps = run.offered_cps(now_ns);
             let [clients, servers] = run.rates();
@@ -87,7 +89,7 @@ impl Control {
                 let bits = run.profile.rate_bps() / run.profile.rate_cps();
                 stats.m_tx_expected_bps += offered_cps * bits;
             }
-            if run.room_epoch == self.room.epoch {
+            if run.server_epoch == self.epoch {
                 totals.add(&run.totals());
             }
         }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::figures::{Both, group_sum};
 use super::run::Run;
-use crate::control::{Control, Reply};
+use super::state::Stateful;
+use crate::control::reply::Reply;
 
 /// The percentiles that are told, by the ends of their names.
 const PERCENTILES: [(&str, f64); 4] = [
@@ -72,9 +73,9 @@ impl Run {
     }
 }
 
-impl Control {
+impl Stateful {
     pub(super) fn flow_outcomes(&self, fields: &Fields<'_>) -> Reply {
-        let profile = self.room.profile(&profile_id(fields)?)?;
+        let profile = self.profile(&profile_id(fields)?)?;
         let Some(run) = &profile.run else {
             let none = OutcomeCounters::default();
             let times = FlowTimes::default();

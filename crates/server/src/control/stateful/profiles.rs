@@ -5,8 +5,6 @@
 //! waits for state 6 for ever if that was among them. So event 61 waits until the owner's session
 //! has fetched the first, and longer ([`HEARD_MIN`]).
 
-use std::sync::Arc;
-
 use allosaur_api::commands::ports::profile_id;
 use allosaur_api::commands::stateful::profiles::{Fragment, StatefulProfileList};
 use allosaur_api::commands::status::{ProfileState, ProfileUse, RunUse};
@@ -17,17 +15,20 @@ use allosaur_api::limits::{
 };
 use allosaur_api::{Error, Fields};
 use allosaur_engine::stateful::StatefulCommand;
-use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::{Map, Value, json};
 
-use super::StatefulState;
+use super::loaded::{Clearing, Profile, wrong_state};
 use super::run::Run;
-use super::upload::{Text, Upload, not_begun};
-use crate::control::pending::Wait;
-use crate::control::ports::port::{ALL_PROFILES, DEFAULT_PROFILE, Port};
-use crate::control::server::status::seconds_since;
-use crate::control::{Control, Reply, View};
+use super::state::Stateful;
+use super::upload::{Upload, not_begun};
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::port::Port;
+use crate::control::domain::Others;
+use crate::control::profile_name::{ALL_PROFILES, DEFAULT_PROFILE};
+use crate::control::reply::Reply;
+use crate::control::time::seconds_since;
 
 /// How often it is looked whether a profile may go.
 const LOOK_INTERVAL: Nanos = 10 * MILLISECOND;
@@ -37,71 +38,7 @@ const HEARD_MIN: Nanos = 100 * MILLISECOND;
 /// After this time it goes, whether its event was fetched or not.
 const CLEAR_MAX: Nanos = SECOND;
 
-/// A profile.
-#[derive(Debug, Default)]
-pub(super) struct Profile {
-    pub(super) phase: StatefulPhase,
-    /// Its text, once it is whole.
-    pub(super) text: Option<Text>,
-    /// Its text, until then.
-    upload: Option<Upload>,
-    /// What its text means, once it was read: plainly, and with all addresses IPv6.
-    pub(super) compiled: [Option<(Layout, Arc<CompiledProfile>)>; 2],
-    /// What is waited for, to start it then.
-    pub(super) starting: Option<Starting>,
-    /// What its rates shall be multiplied by instead, asked for while it was starting.
-    pub(super) factor_updated: Option<f64>,
-    /// How often it was started.
-    pub(super) epoch: u64,
-    /// What runs, or ran last.
-    pub(super) run: Option<Run>,
-    /// It is about to go.
-    pub(super) clearing: Option<Clearing>,
-}
-
-/// A profile that shall start, once its text is understood and its hosts are known.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Starting {
-    /// The job that reads its text, or the question about its hosts.
-    pub(super) wait: Wait,
-    /// Who starts it.
-    pub(super) session: u32,
-    /// How long the answer may take.
-    pub(super) until: Option<Nanos>,
-}
-
-/// A profile that is about to go.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clearing {
-    pub(super) next_look_at: Nanos,
-    until: Nanos,
-    /// Since when the owner has fetched all events.
-    heard_at: Option<Nanos>,
-}
-
-impl Profile {
-    fn text_bytes(&self) -> usize {
-        let whole = self.text.as_ref().map_or(0, |text| text.text.len());
-        whole + self.upload.as_ref().map_or(0, Upload::bytes)
-    }
-
-    /// Whether it has flows, or may begin some, because this session has started it.
-    pub(super) fn is_sending_for(&self, session: u32) -> bool {
-        let run = self.run.as_ref().filter(|_| self.is_busy());
-        let starter = match self.starting {
-            Some(starting) => Some(starting.session),
-            None => run.map(|run| run.session),
-        };
-        starter == Some(session)
-    }
-
-    /// Whether it has flows, or may begin some.
-    pub(super) fn is_busy(&self) -> bool {
-        !matches!(self.phase, StatefulPhase::Idle | StatefulPhase::Loaded)
-    }
-}
-
-impl StatefulState {
+impl Stateful {
     /// A profile that is there.
     pub(super) fn profile(&self, name: &str) -> Result<&Profile, Error> {
         self.profiles.get(name).ok_or_else(|| unknown(name))
@@ -160,13 +97,17 @@ impl StatefulState {
     }
 }
 
-impl Control {
+impl Stateful {
     /// What each profile does, for `get_status`.
-    pub(in crate::control) fn stateful_profiles(&self, now_ns: Nanos) -> Vec<ProfileUse> {
-        if !self.ports.iter().any(Port::is_stateful) {
+    pub(in crate::control) fn stateful_profiles(
+        &self,
+        control: &Core,
+        now_ns: Nanos,
+    ) -> Vec<ProfileUse> {
+        if !control.ports.iter().any(Port::is_stateful) {
             return Vec::new();
         }
-        let profiles = self.room.profiles.iter().map(|(name, profile)| {
+        let profiles = self.profiles.iter().map(|(name, profile)| {
             let run = profile.run.as_ref().filter(|_| profile.is_busy());
             ProfileUse {
                 profile_id: name.clone(),
@@ -182,27 +123,37 @@ impl Control {
         profiles.collect()
     }
 
-    pub(super) fn profile_fragment(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn profile_fragment(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let fragment = Fragment::parse(fields)?;
         if fragment.is_first {
             // Also before its text is refused, so that a client that goes on with the name finds it.
-            self.make_profile(&fragment.profile, view.now_ns)?;
+            self.make_profile(control, &fragment.profile, view.now_ns)?;
             if self.is_loaded(&fragment)? {
                 return Ok(json!({"matches_loaded": true}));
             }
-            self.begin_upload(&fragment, view.now_ns)?;
+            self.begin_upload(control, &fragment, view.now_ns)?;
         } else {
             let name = &fragment.profile;
-            self.room.profile(name)?;
-            self.room.check_room(name, fragment.text.len())?;
-            let upload = &mut self.room.profile_mut(name)?.upload;
+            self.profile(name)?;
+            self.check_room(name, fragment.text.len())?;
+            let upload = &mut self.profile_mut(name)?.upload;
             upload.as_mut().ok_or_else(not_begun)?.add(&fragment);
         }
         if fragment.is_last {
-            let profile = self.room.profile_mut(&fragment.profile)?;
+            let profile = self.profile_mut(&fragment.profile)?;
             let upload = profile.upload.take().ok_or_else(not_begun)?;
             profile.text = Some(upload.finish()?);
-            self.set_phase(&fragment.profile, StatefulPhase::Loaded, view.now_ns);
+            self.set_phase(
+                control,
+                &fragment.profile,
+                StatefulPhase::Loaded,
+                view.now_ns,
+            );
         }
         Ok(Value::Null)
     }
@@ -213,52 +164,62 @@ impl Control {
             return Ok(false);
         };
         let md5 = md5.to_ascii_lowercase();
-        self.room.check_unique(&fragment.profile, &md5)?;
-        let profile = self.room.profiles.get(&fragment.profile);
+        self.check_unique(&fragment.profile, &md5)?;
+        let profile = self.profiles.get(&fragment.profile);
         let text = profile.and_then(|profile| profile.text.as_ref());
         Ok(text.is_some_and(|text| text.md5 == md5))
     }
 
     /// Makes a profile that is not there, without a text, and tells of it.
-    fn make_profile(&mut self, name: &str, now_ns: Nanos) -> Result<(), Error> {
-        if !self.room.profiles.contains_key(name) {
-            self.room.check_new(name)?;
+    fn make_profile(&mut self, control: &mut Core, name: &str, now_ns: Nanos) -> Result<(), Error> {
+        if !self.profiles.contains_key(name) {
+            self.check_new(name)?;
             let profile = Profile::default();
-            self.room.profiles.insert(name.to_owned(), profile);
-            self.tell_phase(name, None, now_ns);
+            self.profiles.insert(name.to_owned(), profile);
+            self.tell_phase(control, name, None, now_ns);
         }
         Ok(())
     }
 
     /// Takes the first part of a text; what the profile had is gone.
-    fn begin_upload(&mut self, fragment: &Fragment<'_>, now_ns: Nanos) -> Result<(), Error> {
+    fn begin_upload(
+        &mut self,
+        control: &mut Core,
+        fragment: &Fragment<'_>,
+        now_ns: Nanos,
+    ) -> Result<(), Error> {
         let name = &fragment.profile;
-        let profile = self.room.profile_mut(name)?;
+        let profile = self.profile_mut(name)?;
         if profile.is_busy() {
             return Err(wrong_state("profile_fragment", profile, name));
         }
         profile.upload = None;
         profile.text = None;
-        self.room.check_room(name, fragment.text.len())?;
-        let profile = self.room.profile_mut(name)?;
+        self.check_room(name, fragment.text.len())?;
+        let profile = self.profile_mut(name)?;
         profile.upload = Some(Upload::begin(fragment));
         profile.compiled = [None, None];
-        self.set_phase(name, StatefulPhase::Idle, now_ns);
+        self.set_phase(control, name, StatefulPhase::Idle, now_ns);
         Ok(())
     }
 
-    pub(super) fn profile_clear(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn profile_clear(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let name = profile_id(fields)?;
-        let profile = self.room.profile_mut(&name)?;
+        let profile = self.profile_mut(&name)?;
         match profile.phase {
-            StatefulPhase::Idle => self.remove_profile(&name, view.now_ns),
+            StatefulPhase::Idle => self.remove_profile(control, &name, view.now_ns),
             StatefulPhase::Loaded => {
                 profile.clearing = Some(Clearing {
                     next_look_at: view.now_ns + LOOK_INTERVAL,
                     until: view.now_ns + CLEAR_MAX,
                     heard_at: None,
                 });
-                self.set_phase(&name, StatefulPhase::Delete, view.now_ns);
+                self.set_phase(control, &name, StatefulPhase::Delete, view.now_ns);
             }
             _ => return Err(wrong_state("profile_clear", profile, &name)),
         }
@@ -266,11 +227,11 @@ impl Control {
     }
 
     /// Lets profiles go whose owner has heard that they will.
-    pub(in crate::control) fn finish_clears(&mut self, now_ns: Nanos) {
-        let owner = self.room.owner.as_ref().map(|owner| owner.session);
-        let is_heard = owner.is_none_or(|session| self.sessions.has_fetched(session));
+    pub(in crate::control) fn finish_clears(&mut self, control: &mut Core, now_ns: Nanos) {
+        let owner = control.mode_owner.as_ref().map(|owner| owner.session);
+        let is_heard = owner.is_none_or(|session| control.sessions.has_fetched(session));
         let mut gone = Vec::new();
-        for (name, profile) in &mut self.room.profiles {
+        for (name, profile) in &mut self.profiles {
             let Some(clearing) = &mut profile.clearing else {
                 continue;
             };
@@ -287,50 +248,55 @@ impl Control {
             clearing.next_look_at = now_ns + LOOK_INTERVAL;
         }
         for name in gone {
-            self.remove_profile(&name, now_ns);
+            self.remove_profile(control, &name, now_ns);
         }
     }
 
     /// Takes a profile away; the default profile is made anew.
-    fn remove_profile(&mut self, name: &str, now_ns: Nanos) {
-        let Some(removed) = self.room.profiles.remove(name) else {
+    fn remove_profile(&mut self, control: &mut Core, name: &str, now_ns: Nanos) {
+        let Some(removed) = self.profiles.remove(name) else {
             return;
         };
         if let Some(run) = removed.run {
-            self.forget_run(&run);
+            self.forget_run(control, &run);
         }
         let event = Event::StatefulProfileCleared {
             profile: name.to_owned(),
-            epoch: self.room.epoch,
+            epoch: self.epoch,
         };
-        self.queue_event(event, now_ns);
+        control.queue_event(event, now_ns);
         if name == DEFAULT_PROFILE {
             let again = Profile {
                 epoch: removed.epoch,
                 ..Profile::default()
             };
-            self.room.profiles.insert(name.to_owned(), again);
-            self.tell_phase(name, None, now_ns);
+            self.profiles.insert(name.to_owned(), again);
+            self.tell_phase(control, name, None, now_ns);
         }
-        self.tell_together(now_ns);
+        self.tell_together(control, now_ns);
     }
 
     /// Takes a run out of the data threads; what it counted stays in the sum of this epoch.
-    pub(super) fn forget_run(&mut self, run: &Run) {
-        if run.room_epoch == self.room.epoch {
-            self.room.retired.add(&run.totals());
+    pub(super) fn forget_run(&mut self, control: &mut Core, run: &Run) {
+        if run.server_epoch == self.epoch {
+            self.retired.add(&run.totals());
         }
-        self.order_all(|| StatefulCommand::Remove { run: run.index });
+        control.command_all_flows(|| StatefulCommand::Remove { run: run.index });
     }
 
-    pub(super) fn stateful_profile_list(&self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn stateful_profile_list(
+        &self,
+        control: &Core,
+        others: &Others<'_>,
+        fields: &Fields<'_>,
+    ) -> Reply {
         let params = StatefulProfileList::parse(fields)?;
-        let mut list: Vec<Value> = self.room.profiles.keys().map(|name| json!(name)).collect();
+        let mut list: Vec<Value> = self.profiles.keys().map(|name| json!(name)).collect();
         if params.with_ports {
-            let ports = self.ports.iter().enumerate();
-            let names = ports.map(|(number, port)| {
-                let names: Vec<&String> = port.profiles.keys().collect();
-                (number.to_string(), json!(names))
+            let names = control.port_ids().map(|id| {
+                let mut loaded = others.iter().map(|domain| domain.port_profiles(id));
+                let loaded = loaded.find_map(|loaded| loaded).unwrap_or_default();
+                (id.to_string(), json!(loaded.names))
             });
             list.push(Value::Object(names.collect::<Map<_, _>>()));
         }
@@ -338,76 +304,68 @@ impl Control {
     }
 
     /// A new owner finds no profiles that were loaded and never understood.
-    pub(super) fn forget_unread_profiles(&mut self, now_ns: Nanos) {
+    pub(super) fn forget_unread_profiles(&mut self, control: &mut Core, now_ns: Nanos) {
         let unread = |profile: &Profile| {
             let is_read = profile.compiled.iter().any(Option::is_some);
             profile.phase == StatefulPhase::Loaded && !is_read
         };
-        let profiles = self.room.profiles.iter();
+        let profiles = self.profiles.iter();
         let unread = profiles.filter(|(_, profile)| unread(profile));
         let names: Vec<String> = unread.map(|(name, _)| name.clone()).collect();
         for name in names {
-            if let Some(profile) = self.room.profiles.get_mut(&name) {
+            if let Some(profile) = self.profiles.get_mut(&name) {
                 profile.text = None;
                 profile.upload = None;
             }
-            self.set_phase(&name, StatefulPhase::Idle, now_ns);
+            self.set_phase(control, &name, StatefulPhase::Idle, now_ns);
         }
     }
 
     /// Moves a profile to another state, and tells everybody. Nothing is told when it is there.
-    pub(super) fn set_phase(&mut self, name: &str, phase: StatefulPhase, now_ns: Nanos) {
-        self.move_on(name, phase, None, now_ns);
+    pub(super) fn set_phase(
+        &mut self,
+        control: &mut Core,
+        name: &str,
+        phase: StatefulPhase,
+        now_ns: Nanos,
+    ) {
+        self.move_on(control, name, phase, None, now_ns);
     }
 
     /// The same, with the reason when something went wrong.
     pub(super) fn move_on(
         &mut self,
+        control: &mut Core,
         name: &str,
         phase: StatefulPhase,
         error: Option<String>,
         now_ns: Nanos,
     ) {
-        let Some(profile) = self.room.profiles.get_mut(name) else {
+        let Some(profile) = self.profiles.get_mut(name) else {
             return;
         };
         if profile.phase == phase && error.is_none() {
             return;
         }
         profile.phase = phase;
-        self.tell_phase(name, error, now_ns);
-        self.tell_together(now_ns);
+        self.tell_phase(control, name, error, now_ns);
+        self.tell_together(control, now_ns);
     }
 
-    fn tell_phase(&mut self, name: &str, error: Option<String>, now_ns: Nanos) {
-        let phase = self.room.profiles.get(name).map(|profile| profile.phase);
+    fn tell_phase(&mut self, control: &mut Core, name: &str, error: Option<String>, now_ns: Nanos) {
+        let phase = self.profiles.get(name).map(|profile| profile.phase);
         let event = Event::StatefulProfileState {
             profile: name.to_owned(),
             state: phase.unwrap_or_default(),
-            epoch: self.room.epoch,
+            epoch: self.epoch,
             error,
         };
-        self.queue_event(event, now_ns);
+        control.queue_event(event, now_ns);
     }
 }
 
 fn unknown(name: &str) -> Error {
     Error::execution(format!(
         "Invalid profile : {name:.64}. get_profile_list names those that there are"
-    ))
-}
-
-/// The error of a command that a profile's state forbids.
-pub(super) fn wrong_state(command: &str, profile: &Profile, name: &str) -> Error {
-    let (state, remedy) = match profile.phase {
-        StatefulPhase::Idle => ("nothing is loaded", "load it first (profile_fragment)"),
-        StatefulPhase::Loaded => ("it does not run", "start it first"),
-        StatefulPhase::Parse | StatefulPhase::Build => ("it starts", "stop it first"),
-        StatefulPhase::Transmit => ("it runs", "stop it first"),
-        StatefulPhase::Cleanup => ("its flows end", "wait for the event that they have"),
-        StatefulPhase::Delete => ("it is about to go", "wait for the event that it has"),
-    };
-    Error::execution(format!(
-        "command '{command}' cannot be executed on profile_id {name}: {state}; {remedy}"
     ))
 }

@@ -3,15 +3,11 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use allosaur_api::Fields;
-use allosaur_api::commands::stateful::runs::FlowInfo;
-use allosaur_engine::stateful::{FlowRecord, RunIndex};
+use allosaur_engine::stateful::FlowRecord;
 use allosaur_engine::tcp::TcpState;
 use allosaur_engine::template::Side;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::{Map, Value, json};
-
-use crate::control::{Control, Reply};
 
 /// For how long records are kept.
 const KEPT: Nanos = 10 * SECOND;
@@ -46,7 +42,7 @@ impl Records {
         ((seconds * SECOND as f64) as Nanos).max(INTERVAL_MIN)
     }
 
-    fn add(&mut self, at: Nanos, flows: Vec<FlowRecord>) {
+    pub(super) fn add(&mut self, at: Nanos, flows: Vec<FlowRecord>) {
         if flows.is_empty() {
             return;
         }
@@ -64,7 +60,7 @@ impl Records {
     }
 
     /// As `get_flow_info` shows them, from that number on.
-    fn shown(&self, first: u64) -> Vec<Value> {
+    pub(super) fn shown(&self, first: u64) -> Vec<Value> {
         let mut told = 0;
         let looks = self.looks.iter().filter(|look| look.index >= first);
         let looks = looks.take_while(|look| {
@@ -77,30 +73,10 @@ impl Records {
 }
 
 impl Look {
-    fn shown(&self) -> Value {
+    pub(super) fn shown(&self) -> Value {
         let mut flows: Map<_, _> = self.flows.iter().map(shown).collect();
         flows.insert("index".to_owned(), json!(self.index));
         Value::Object(flows)
-    }
-}
-
-impl Control {
-    pub(super) fn flow_info(&self, fields: &Fields<'_>) -> Reply {
-        let params = FlowInfo::parse(fields)?;
-        let profile = self.room.profile(&params.profile)?;
-        let records = profile.run.as_ref().map(|run| &run.records);
-        Ok(json!(
-            records.map_or(Vec::new(), |records| records.shown(params.index))
-        ))
-    }
-
-    /// A data thread has looked at the flows of a run.
-    pub(super) fn note_samples(&mut self, run: RunIndex, at: Nanos, records: Vec<FlowRecord>) {
-        let profiles = self.room.profiles.values_mut();
-        let mut runs = profiles.filter_map(|profile| profile.run.as_mut());
-        if let Some(run) = runs.find(|of| of.index == run) {
-            run.records.add(at, records);
-        }
     }
 }
 

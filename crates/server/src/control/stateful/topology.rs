@@ -14,36 +14,28 @@ use allosaur_engine::stateful::topology::{
 use allosaur_packet::MacAddress;
 use serde_json::{Value, json};
 
+use super::loaded_topology::Topology;
+use super::state::Stateful;
 use super::upload::{Text, Upload, not_begun};
-use crate::control::{Control, Reply};
+use crate::control::core::Core;
+use crate::control::reply::Reply;
 
 /// As many gateways as the RPC lets in, the engine takes.
 const _: () = assert!(TOPOLOGY_ENTRIES_MAX <= RANGES_MAX);
 
-/// The topology that is loaded, and what is on its way.
-#[derive(Debug, Default)]
-pub(super) struct Topology {
-    upload: Option<Upload>,
-    text: Option<Text>,
-    /// As it was given.
-    value: Option<Value>,
-    /// As data threads have it.
-    routes: Arc<Routes>,
-}
-
-impl Control {
+impl Stateful {
     pub(super) fn topology(&self) -> Reply {
         let field = |name: &str| {
-            let value = self.room.topology.value.as_ref();
+            let value = self.topology.value.as_ref();
             value.map_or(Value::Null, |value| value[name].clone())
         };
         Ok(json!({"topo_data": {"vifs": field("vifs"), "gws": field("gws")}}))
     }
 
-    pub(super) fn topology_fragment(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn topology_fragment(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let fragment = Fragment::parse(fields)?;
         self.check_at_rest("topo_fragment")?;
-        let topology = &mut self.room.topology;
+        let topology = &mut self.topology;
         let before = match fragment.is_first {
             true => 0,
             false => topology.upload.as_ref().ok_or_else(not_begun)?.bytes(),
@@ -70,36 +62,36 @@ impl Control {
         }
         if fragment.is_last {
             let upload = topology.upload.take().ok_or_else(not_begun)?;
-            self.load_topology(upload.finish()?)?;
+            self.load_topology(control, upload.finish()?)?;
         }
         Ok(Value::Null)
     }
 
-    pub(super) fn clear_topology(&mut self) -> Reply {
+    pub(super) fn clear_topology(&mut self, control: &mut Core) -> Reply {
         self.check_at_rest("topo_clear")?;
-        self.room.topology = Topology::default();
-        self.order_topology();
+        self.topology = Topology::default();
+        self.send_topology(control);
         Ok(Value::Null)
     }
 
-    fn load_topology(&mut self, text: Text) -> Result<(), Error> {
+    fn load_topology(&mut self, control: &mut Core, text: Text) -> Result<(), Error> {
         let value: Value = serde_json::from_str(&text.text)
             .map_err(|error| Error::execution(format!("the topology is not JSON: {error}")))?;
         let given = Given::parse(&value)?;
-        let routes = self.routes(&given)?;
+        let routes = self.routes(control, &given)?;
         let routes = Routes::new(&routes)
             .map_err(|error| Error::execution(format!("topology: gws: {error}")))?;
-        self.room.topology = Topology {
+        self.topology = Topology {
             upload: None,
             text: Some(text),
             value: Some(value),
             routes: Arc::new(routes),
         };
-        self.order_topology();
+        self.send_topology(control);
         Ok(())
     }
 
-    fn routes(&self, given: &Given) -> Result<Vec<Route>, Error> {
+    fn routes(&self, control: &Core, given: &Given) -> Result<Vec<Route>, Error> {
         let counts = [
             ("vifs", given.interfaces.len()),
             ("gws", given.gateways.len()),
@@ -111,7 +103,7 @@ impl Control {
         }
         let mut links = HashMap::new();
         for (i, interface) in given.interfaces.iter().enumerate() {
-            self.check_client_port(&format!("vifs[{i}]"), interface.port)?;
+            self.check_client_port(control, &format!("vifs[{i}]"), interface.port)?;
             let key = (interface.port, interface.number);
             if links.insert(key, link(interface)).is_some() {
                 return Err(Error::execution(format!(
@@ -122,14 +114,14 @@ impl Control {
         }
         let gateways = given.gateways.iter().enumerate();
         let routes = gateways.map(|(i, gateway)| {
-            self.check_client_port(&format!("gws[{i}]"), gateway.port)?;
+            self.check_client_port(control, &format!("gws[{i}]"), gateway.port)?;
             route(i, gateway, &links)
         });
         routes.collect()
     }
 
-    fn check_client_port(&self, place: &str, port: u8) -> Result<(), Error> {
-        let clients = self.client_ports();
+    fn check_client_port(&self, control: &Core, place: &str, port: u8) -> Result<(), Error> {
+        let clients = self.client_ports(control);
         if clients.contains(&port) {
             return Ok(());
         }
@@ -140,7 +132,7 @@ impl Control {
     }
 
     fn check_at_rest(&self, command: &str) -> Result<(), Error> {
-        let mut profiles = self.room.profiles.iter();
+        let mut profiles = self.profiles.iter();
         match profiles.find(|(_, profile)| profile.is_busy()) {
             None => Ok(()),
             Some((name, _)) => Err(Error::execution(format!(
@@ -150,9 +142,9 @@ impl Control {
     }
 
     /// Tells all data threads where the frames of clients go.
-    pub(super) fn order_topology(&mut self) {
-        let routes = Arc::clone(&self.room.topology.routes);
-        self.order_all(|| StatefulCommand::SetTopology(Arc::clone(&routes)));
+    pub(super) fn send_topology(&mut self, control: &mut Core) {
+        let routes = Arc::clone(&self.topology.routes);
+        control.command_all_flows(|| StatefulCommand::SetTopology(Arc::clone(&routes)));
     }
 }
 

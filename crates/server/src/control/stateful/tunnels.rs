@@ -4,7 +4,7 @@ use allosaur_api::commands::stateful::tunnels::tunnel_type;
 use allosaur_api::{Error, Fields};
 use serde_json::json;
 
-use crate::control::Reply;
+use crate::control::reply::Reply;
 
 /// Why nothing of it works.
 const NONE: &str = "this server has no tunnels (GTP-U): send traffic without them";

@@ -14,60 +14,70 @@ use allosaur_engine::stateless::{Change, StatelessCommand};
 use allosaur_engine::stream::{ProfileRates, StreamId};
 use allosaur_engine::time::Nanos;
 
-use crate::control::ports::port::{Port, Profile, Run, State, wrong_state};
-use crate::control::stateless::start::{START_LEAD, check_line_rate, factor, l1_bps};
-use crate::control::{Action, Control, Reply, View, reply};
+use super::port::{Profile, Run, State, StreamPort, wrong_state};
+use super::start::{check_line_rate, factor, l1_bps};
+use super::state::Stateless;
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::reply::{Reply, reply};
+use crate::control::time::START_LEAD;
 
-impl Control {
-    pub(in crate::control) fn pause_traffic(
+impl Stateless {
+    pub(super) fn pause_traffic(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let ProfileParams { port, profile } = fields.read()?;
-        self.port(port)?.check_not_playing("pause", &profile)?;
-        let found = self.port_mut(port)?.profile_mut(&profile)?;
+        let ProfileParams { port, profile } = fields.read::<ProfileParams>()?;
+        self.port(control, port)?
+            .check_not_playing("pause", &profile)?;
+        let found = self.port_mut(control, port)?.profile_mut(&profile)?;
         check_state(found, "pause", &[State::Transmit], &profile)?;
         let run = running(found, "pause", &profile)?;
         check_pausable(run, &profile)?;
         run.paused = true;
-        self.change(port, &profile, Change::Pause, Wait::Yes, view);
-        let all_paused = self.port(port)?.state() == State::Pause;
-        self.queue_event(ApiEvent::ProfilePaused { port, profile }, view.now_ns);
+        self.change(control, port, &profile, Change::Pause, Wait::Yes, view);
+        let all_paused = self.port(control, port)?.state() == State::Pause;
+        control.queue_event(ApiEvent::ProfilePaused { port, profile }, view.now_ns);
         if all_paused {
-            self.queue_event(ApiEvent::PortPaused { port }, view.now_ns);
+            control.queue_event(ApiEvent::PortPaused { port }, view.now_ns);
         }
         reply(&Empty {})
     }
 
-    pub(in crate::control) fn resume_traffic(
+    pub(super) fn resume_traffic(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let ProfileParams { port, profile } = fields.read()?;
-        self.port(port)?.check_not_playing("resume", &profile)?;
-        let all_paused = self.port(port)?.state() == State::Pause;
-        let found = self.port_mut(port)?.profile_mut(&profile)?;
+        let ProfileParams { port, profile } = fields.read::<ProfileParams>()?;
+        self.port(control, port)?
+            .check_not_playing("resume", &profile)?;
+        let all_paused = self.port(control, port)?.state() == State::Pause;
+        let found = self.port_mut(control, port)?.profile_mut(&profile)?;
         check_state(found, "resume", &[State::Pause], &profile)?;
         running(found, "resume", &profile)?.paused = false;
-        self.change(port, &profile, Change::Resume, Wait::No, view);
-        self.queue_event(ApiEvent::ProfileResumed { port, profile }, view.now_ns);
+        self.change(control, port, &profile, Change::Resume, Wait::No, view);
+        control.queue_event(ApiEvent::ProfileResumed { port, profile }, view.now_ns);
         if all_paused {
-            self.queue_event(ApiEvent::PortResumed { port }, view.now_ns);
+            control.queue_event(ApiEvent::PortResumed { port }, view.now_ns);
         }
         reply(&Empty {})
     }
 
-    pub(in crate::control) fn update_traffic(
+    pub(super) fn update_traffic(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params: UpdateTraffic = fields.read()?;
-        let port = self.port(params.port)?;
-        port.check_not_playing("update", &params.profile)?;
-        let (profile, run) = to_update(port, &params.profile)?;
+        let params = fields.read::<UpdateTraffic>()?;
+        let streams = self.port(control, params.port)?;
+        streams.check_not_playing("update", &params.profile)?;
+        let (profile, run) = to_update(streams, &params.profile)?;
+        let port = control.port(params.port)?;
         check_state(profile, "update", RUNNING, &params.profile)?;
         // What is added or taken off is of the rates that can change.
         let fixed = match params.rate.op {
@@ -89,52 +99,77 @@ impl Control {
             )));
         }
         let l1_bps = l1_bps(&run.compiled, multiplier);
-        check_line_rate(port, others_bps(port, run) + l1_bps, params.force)?;
-        let run = self.run_mut(params.port, &params.profile, "update")?;
+        check_line_rate(port, others_bps(streams, run) + l1_bps, params.force)?;
+        let run = self.run_mut(control, params.port, &params.profile, "update")?;
         run.factor = multiplier;
         run.stream_factors.clear();
         run.l1_bps = l1_bps;
         let change = Change::Update(multiplier);
-        self.change(params.port, &params.profile, change, Wait::No, view);
+        self.change(
+            control,
+            params.port,
+            &params.profile,
+            change,
+            Wait::No,
+            view,
+        );
         reply(&Updated { multiplier })
     }
 
-    pub(in crate::control) fn pause_streams(
+    pub(super) fn pause_streams(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params: StreamsParams = fields.read()?;
-        let run = self.run_for_streams(&params, "pause_streams")?;
+        let params = fields.read::<StreamsParams>()?;
+        let run = self.run_for_streams(control, &params, "pause_streams")?;
         check_pausable(run, &params.profile)?;
         let change = Change::PauseStreams(params.stream_ids.into());
-        self.change(params.port, &params.profile, change, Wait::Yes, view);
+        self.change(
+            control,
+            params.port,
+            &params.profile,
+            change,
+            Wait::Yes,
+            view,
+        );
         reply(&Empty {})
     }
 
-    pub(in crate::control) fn resume_streams(
+    pub(super) fn resume_streams(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params: StreamsParams = fields.read()?;
-        self.run_for_streams(&params, "resume_streams")?;
+        let params = fields.read::<StreamsParams>()?;
+        self.run_for_streams(control, &params, "resume_streams")?;
         let change = Change::ResumeStreams(params.stream_ids.into());
-        self.change(params.port, &params.profile, change, Wait::No, view);
+        self.change(
+            control,
+            params.port,
+            &params.profile,
+            change,
+            Wait::No,
+            view,
+        );
         reply(&Empty {})
     }
 
-    pub(in crate::control) fn update_streams(
+    pub(super) fn update_streams(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params: UpdateStreams = fields.read()?;
+        let params = fields.read::<UpdateStreams>()?;
         let streams = &params.streams();
-        let run = self.run_for_streams(streams, "update_streams")?;
+        let run = self.run_for_streams(control, streams, "update_streams")?;
         check_updatable(run, &streams.stream_ids)?;
-        let port = self.port(streams.port)?;
-        let (_, run) = to_update(port, &streams.profile)?;
+        let port = control.port(streams.port)?;
+        let of_port = self.port(control, streams.port)?;
+        let (_, run) = to_update(of_port, &streams.profile)?;
         let mut factors = run.stream_factors.clone();
         let mut changed = Vec::with_capacity(streams.stream_ids.len());
         let rates = run.compiled.stream_rates();
@@ -151,25 +186,34 @@ impl Control {
         changed.sort_unstable_by_key(|(id, _)| *id);
         let of = |id: StreamId| factors.get(&id).copied().unwrap_or(run.factor);
         let l1_bps = run.compiled.rates_at(of).bps_l1_max;
-        check_line_rate(port, others_bps(port, run) + l1_bps, params.force)?;
-        let run = self.run_mut(streams.port, &streams.profile, "update_streams")?;
+        check_line_rate(port, others_bps(of_port, run) + l1_bps, params.force)?;
+        let run = self.run_mut(control, streams.port, &streams.profile, "update_streams")?;
         run.stream_factors = factors;
         run.l1_bps = l1_bps;
         let multiplier = changed.first().map_or(run.factor, |(_, factor)| *factor);
         let change = Change::UpdateStreams(changed.into());
-        self.change(streams.port, &streams.profile, change, Wait::No, view);
+        self.change(
+            control,
+            streams.port,
+            &streams.profile,
+            change,
+            Wait::No,
+            view,
+        );
         reply(&Updated { multiplier })
     }
 
     /// The run that streams are to be changed in; each of them is there.
     fn run_for_streams(
         &mut self,
+        control: &Core,
         params: &StreamsParams,
         command: &str,
     ) -> Result<&mut Run, Error> {
         let name = &params.profile;
-        self.port(params.port)?.check_not_playing(command, name)?;
-        let profile = self.port_mut(params.port)?.profile_mut(name)?;
+        self.port(control, params.port)?
+            .check_not_playing(command, name)?;
+        let profile = self.port_mut(control, params.port)?.profile_mut(name)?;
         check_state(profile, command, RUNNING, name)?;
         let sent = |id: &StreamId| profile.streams.get(id).is_some_and(|s| s.spec.enabled);
         if let Some(id) = params.stream_ids.iter().find(|id| !sent(id)) {
@@ -181,13 +225,27 @@ impl Control {
         running(profile, command, name)
     }
 
-    fn run_mut(&mut self, port: u8, name: &str, command: &str) -> Result<&mut Run, Error> {
-        let profile = self.port_mut(port)?.profile_mut(name)?;
+    fn run_mut(
+        &mut self,
+        control: &Core,
+        port: u8,
+        name: &str,
+        command: &str,
+    ) -> Result<&mut Run, Error> {
+        let profile = self.port_mut(control, port)?.profile_mut(name)?;
         running(profile, command, name)
     }
 
     /// Tells the data threads that still send the profile.
-    fn change(&mut self, port: u8, name: &str, change: Change, wait: Wait, view: &View<'_>) {
+    fn change(
+        &mut self,
+        control: &mut Core,
+        port: u8,
+        name: &str,
+        change: Change,
+        wait: Wait,
+        view: &View<'_>,
+    ) {
         let found = self.ports[usize::from(port)].profiles.get_mut(name);
         let Some(run) = found.and_then(|profile| profile.run.as_mut()) else {
             return;
@@ -197,17 +255,16 @@ impl Control {
             run.changing = run.running.clone();
             run.changing_at = at;
             let key = run.key;
-            self.pendings.await_change(key);
+            control.pendings.await_change(key);
         }
-        for core in &run.running {
+        for &core in &run.running {
             let command = StatelessCommand::ChangeProfile {
                 port,
                 profile: run.key,
                 at,
                 change: change.clone(),
             };
-            let core = *core;
-            self.actions.push_back(Action::Command { core, command });
+            control.command(core, command);
         }
     }
 }
@@ -260,16 +317,16 @@ fn running<'a>(profile: &'a mut Profile, command: &str, name: &str) -> Result<&'
     run.ok_or_else(|| wrong_state(command, state, name, "Start it first."))
 }
 
-fn to_update<'a>(port: &'a Port, name: &str) -> Result<(&'a Profile, &'a Run), Error> {
-    let profile = port.profile(name)?;
+fn to_update<'a>(streams: &'a StreamPort, name: &str) -> Result<(&'a Profile, &'a Run), Error> {
+    let profile = streams.profile(name)?;
     let missing = || wrong_state("update", profile.state(), name, "Start it first.");
     let run = profile.run.as_ref().ok_or_else(missing)?;
     Ok((profile, run))
 }
 
 /// What the other profiles of the port may need of the line.
-fn others_bps(port: &Port, run: &Run) -> f64 {
-    let runs = port.profiles.values().filter_map(|p| p.run.as_ref());
+fn others_bps(streams: &StreamPort, run: &Run) -> f64 {
+    let runs = streams.profiles.values().filter_map(|p| p.run.as_ref());
     let others = runs.filter(|other| other.key != run.key);
     others.map(|other| other.l1_bps).sum()
 }

@@ -9,29 +9,33 @@ use allosaur_engine::stream::{
 };
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 
-use crate::control::stateless::start::check_frames;
-use crate::control::stateless::stream::decode_packet;
-use crate::control::{Action, Control, Reply, View, reply};
+use super::start::check_frames;
+use super::state::Stateless;
+use super::stream::decode_packet;
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::reply::{Reply, reply};
 
 /// Who pushes packets that last no longer is answered when they have left: what watches them may be
 /// stopped then.
 const PUSH_WAIT_MAX: Nanos = 10 * MILLISECOND;
 
-impl Control {
-    pub(in crate::control) fn push_packets(
+impl Stateless {
+    pub(super) fn push_packets(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
         let params = PushPackets::parse(fields)?;
-        let port = self.port(params.port)?;
+        let port = control.port(params.port)?;
         let streams = pushed_streams(&params)?;
         check_frames(&port.config, &streams)?;
         let facts = StreamPortInfo {
             line_rate_bps: port.config.line_rate_bps,
             source_mac: port.config.hw_mac,
             destination_mac: port.layers.destination_mac(),
-            data_cores: self.config.data_cores,
+            data_cores: control.config.data_cores,
             checksums: port.config.checksums,
             // What is pushed leaves as it is.
             marking: None,
@@ -49,7 +53,7 @@ impl Control {
         let key = self.next_key();
         let gaps = streams.len().saturating_sub(1) as u64;
         if gaps * u64::from(params.gap_us) * MICROSECOND <= PUSH_WAIT_MAX {
-            self.pendings.await_end(key);
+            control.pendings.await_end(key);
         }
         let command = StatelessCommand::StartProfile {
             port: params.port,
@@ -58,7 +62,7 @@ impl Control {
             start_at,
             duration: None,
         };
-        self.actions.push_back(Action::Command { core, command });
+        control.command(core, command);
         reply(&PacketsPushed {
             sent: streams.len(),
             ts: start_at as f64 / 1e9,

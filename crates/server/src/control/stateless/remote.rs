@@ -12,18 +12,26 @@ use allosaur_engine::stream::replay::Macs;
 use allosaur_engine::stream::{ProfileKey, Replay};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 
-use crate::control::ports::port::{Playing, Port, Reading, State, wrong_state};
-use crate::control::stateless::start::START_LEAD;
-use crate::control::{Action, Control, Job, JobResult, Reply, View, check_owner, reply};
+use super::port::{Playing, Reading, State, StreamPort, wrong_state};
+use super::state::Stateless;
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::pending::Wait;
+use crate::control::core::port::Port;
+use crate::control::core::port::check_owner;
+use crate::control::job::Job;
+use crate::control::job::JobResult;
+use crate::control::reply::{Reply, reply};
+use crate::control::time::START_LEAD;
 
-impl Control {
-    pub(in crate::control) fn push_remote(&mut self, fields: &Fields<'_>) -> Reply {
+impl Stateless {
+    pub(super) fn push_remote(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let params = PushRemote::parse(fields)?;
-        self.check_can_play(params.port, &params)?;
-        let peer = self.peer_of(&params)?;
+        self.check_can_play(control, params.port, &params)?;
+        let peer = self.peer_of(control, &params)?;
         let ids: Vec<u8> = [Some(params.port), peer].into_iter().flatten().collect();
         let targets = ids.iter().map(|id| {
-            let port = &self.ports[usize::from(*id)];
+            let port = &control.ports[usize::from(*id)];
             (port.config.clone(), macs(port, &params))
         });
         let work = Job::ReadCapture {
@@ -34,13 +42,15 @@ impl Control {
         let ports = ids.clone();
         let name = format!("{:.256}", params.filename);
         let duration = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
-        let job = self.begin_job(work, move |control, result, view| {
-            control.play_capture(&ports, &name, duration, result, view)
-        });
+        let job = self
+            .awaited
+            .begin_job(control, work, move |stateless, control, result, view| {
+                stateless.play_capture(control, &ports, &name, duration, result, view)
+            });
         for id in ids {
-            let port = &mut self.ports[usize::from(id)];
-            let session = port.owner.as_ref().map_or(0, |owner| owner.session);
-            port.reading = Some(Reading { job, session });
+            let owner = control.ports[usize::from(id)].owner.as_ref();
+            let session = owner.map_or(0, |owner| owner.session);
+            self.ports[usize::from(id)].reading = Some(Reading { job, session });
         }
         reply(&Empty {})
     }
@@ -48,6 +58,7 @@ impl Control {
     /// A capture was read for ports that have waited for it.
     fn play_capture(
         &mut self,
+        control: &mut Core,
         ports: &[u8],
         name: &str,
         duration: Option<Nanos>,
@@ -68,13 +79,13 @@ impl Control {
             Error::execution(format!("field 'pcap_filename' is '{name}': {problem}"))
         })?;
         for port in ports {
-            self.port(*port)?.cores()?;
+            control.port(*port)?.cores()?;
         }
         let keys = [self.next_key(), self.next_key()];
         let peer = ports.get(1).map(|peer| (*peer, keys[1]));
         let early_packets = replays.first().map_or(0, |replay| replay.early_packets);
         for (turn, (&port, replay)) in ports.iter().zip(replays).enumerate() {
-            let cores = &self.ports[usize::from(port)].config.cores;
+            let cores = &control.ports[usize::from(port)].config.cores;
             let playing = Playing {
                 key: keys[turn],
                 session: sessions[turn],
@@ -83,7 +94,14 @@ impl Control {
                 stopping: false,
                 peer: peer.filter(|_| turn == 0),
             };
-            self.play(port, playing, replay, duration, view.now_ns + START_LEAD);
+            self.play(
+                control,
+                port,
+                playing,
+                replay,
+                duration,
+                view.now_ns + START_LEAD,
+            );
         }
         reply(&RemotePushed {
             early_packets: (early_packets > 0).then_some(early_packets),
@@ -91,12 +109,12 @@ impl Control {
     }
 
     /// The port of the other direction, if there is to be one.
-    fn peer_of(&self, params: &PushRemote<'_>) -> Result<Option<u8>, Error> {
+    fn peer_of(&self, control: &Core, params: &PushRemote<'_>) -> Result<Option<u8>, Error> {
         let Some(handler) = params.slave_handler else {
             return Ok(None);
         };
         let (port, peer) = (params.port, params.port ^ 1);
-        let found = self.port(peer).map_err(|_| {
+        let found = control.port(peer).map_err(|_| {
             Error::execution(format!(
                 "field 'is_dual' is true, and port {port} has no peer: there is no port {peer}. \
                  Set it to false, or use another port"
@@ -108,12 +126,12 @@ impl Control {
                  give what acquire answered"
             ))
         })?;
-        self.check_can_play(peer, params)?;
+        self.check_can_play(control, peer, params)?;
         Ok(Some(peer))
     }
 
-    fn check_can_play(&self, id: u8, params: &PushRemote<'_>) -> Result<(), Error> {
-        let port = self.port(id)?;
+    fn check_can_play(&self, control: &Core, id: u8, params: &PushRemote<'_>) -> Result<(), Error> {
+        let port = control.port(id)?;
         port.cores()?;
         if port.load_max_bps.is_some() {
             return Err(Error::execution(format!(
@@ -121,7 +139,7 @@ impl Control {
                  in the server's configuration), and the rate of a capture is not known"
             )));
         }
-        let state = port.state();
+        let state = self.ports[usize::from(id)].state();
         if state > State::Streams {
             let state = state.name();
             return Err(Error::execution(format!(
@@ -142,6 +160,7 @@ impl Control {
     /// Tells a data thread, and everybody else.
     fn play(
         &mut self,
+        control: &mut Core,
         port: u8,
         playing: Playing,
         replay: Replay,
@@ -157,12 +176,12 @@ impl Control {
             duration,
         };
         self.ports[usize::from(port)].playing = Some(playing);
-        self.actions.push_back(Action::Command { core, command });
-        self.queue_event(ApiEvent::PortStarted { port }, start_at);
+        control.command(core, command);
+        control.queue_event(ApiEvent::PortStarted { port }, start_at);
     }
 
     /// Forgets the capture that is read for a port, and for its peer.
-    fn stop_reading(&mut self, port: u8) {
+    fn stop_reading(&mut self, control: &mut Core, port: u8) {
         let Some(reading) = self.ports[usize::from(port)].reading else {
             return;
         };
@@ -170,12 +189,14 @@ impl Control {
             port.reading.take_if(|other| other.job == reading.job);
         }
         let error = Error::execution("the port was stopped before the capture was read");
-        self.cancel_job(reading.job, error);
+        let wait = Wait::Job(reading.job);
+        self.awaited.forget(wait);
+        control.settle(wait, Some(Err(error)));
     }
 
     /// Stops what the port sends of a capture, and what its peer sends of the same.
-    pub(in crate::control) fn stop_playing(&mut self, port: u8) {
-        self.stop_reading(port);
+    pub(super) fn stop_playing(&mut self, control: &mut Core, port: u8) {
+        self.stop_reading(control, port);
         let playing = self.ports[usize::from(port)].playing.as_ref();
         let Some(playing) = playing else {
             return;
@@ -188,14 +209,20 @@ impl Control {
             };
             playing.stopping = true;
             let core = playing.core;
-            self.pendings.await_end(profile);
+            control.pendings.await_end(profile);
             let command = StatelessCommand::StopProfile { port, profile };
-            self.actions.push_back(Action::Command { core, command });
+            control.command(core, command);
         }
     }
 
     /// The data thread is through with a capture; false when it is through with something else.
-    pub(super) fn note_played(&mut self, port: u8, key: ProfileKey, now_ns: Nanos) -> bool {
+    pub(super) fn note_played(
+        &mut self,
+        control: &mut Core,
+        port: u8,
+        key: ProfileKey,
+        now_ns: Nanos,
+    ) -> bool {
         let found = self.ports.get_mut(usize::from(port));
         let ended = found.and_then(|found| found.playing.take_if(|playing| playing.key == key));
         let Some(playing) = ended else {
@@ -206,13 +233,13 @@ impl Control {
         } else {
             ApiEvent::PortFinished { port }
         };
-        self.queue_event(event, now_ns);
-        self.release_at_rest(port, now_ns);
+        control.queue_event(event, now_ns);
+        control.note_at_rest(port);
         true
     }
 }
 
-impl Port {
+impl StreamPort {
     /// Refuses `command` on a profile while the port sends a capture.
     pub(super) fn check_not_playing(&self, command: &str, profile: &str) -> Result<(), Error> {
         if self.state() != State::Playing {

@@ -11,48 +11,60 @@ use allosaur_engine::stream::{
     CoreProgram, CoreShare, DestinationMac, Profile as Compiled, ProfileRates, StreamPortInfo,
     StreamSpec,
 };
-use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_engine::time::{Nanos, SECOND};
 
+use super::port::{Profile, Run, State, StreamPort, wrong_state};
+use super::state::Stateless;
+use crate::control::config::ControlConfig;
 use crate::control::config::PortConfig;
-use crate::control::ports::port::{Port, Profile, Run, State, wrong_state};
-use crate::control::{Action, Control, ControlConfig, Reply, View, reply};
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::port::Port;
+use crate::control::reply::{Reply, reply};
+use crate::control::time::START_LEAD;
 
-/// Traffic that starts "now" starts so much later, so that all data threads hear of it in time
-/// and start together.
-pub(in crate::control) const START_LEAD: Nanos = MILLISECOND;
 /// How far ahead a start may be asked for: a day.
 const START_AHEAD_MAX_S: f64 = 86_400.0;
 /// Rounding is no excess: so much above the line rate is still accepted.
 const LINE_RATE_SLACK: f64 = 1.0001;
 
-impl Control {
-    pub(in crate::control) fn start_traffic(
+impl Stateless {
+    pub(super) fn start_traffic(
         &mut self,
+        control: &mut Core,
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
         let params = fields.read::<StartTraffic>()?;
-        let port = self.port(params.port)?;
-        port.check_not_playing("start", &params.profile)?;
-        self.begin_latency(params.port, &params.profile)?;
-        let port = self.port(params.port)?;
+        let streams = self.port(control, params.port)?;
+        streams.check_not_playing("start", &params.profile)?;
+        self.begin_latency(control, params.port, &params.profile)?;
+        let port = control.port(params.port)?;
+        let streams = self.port(control, params.port)?;
         let start_at = start_time(&params, view.now_ns)?;
-        let profile = port.profile(&params.profile)?;
+        let profile = streams.profile(&params.profile)?;
         profile.check_not_transmitting("start", &params.profile)?;
         if !params.force {
             port.check_link_up()?;
             check_resolved(port, profile)?;
         }
-        let compiled = compile(port, &params.profile, &self.config, "start")?;
+        let compiled = compile((port, streams), &params.profile, &control.config, "start")?;
         let shares = core_shares(port, params.core_mask)?;
         check_pinned(port, &compiled, &shares)?;
         let (rates, fixed) = (compiled.rates(), compiled.fixed_rates());
         let factor = factor(port, params.multiplier, rates, fixed)?;
         let l1_bps = l1_bps(&compiled, factor);
-        let running = port.profiles.values().filter_map(|p| p.run.as_ref());
+        let running = streams.profiles.values().filter_map(|p| p.run.as_ref());
         let others_bps: f64 = running.map(|run| run.l1_bps).sum();
         check_line_rate(port, others_bps + l1_bps, params.force)?;
-        self.launch(&params, compiled, &shares, factor, start_at, view);
+        self.launch(
+            control,
+            &params,
+            compiled,
+            (&shares, factor),
+            start_at,
+            view,
+        );
         reply(&Started {
             multiplier: factor,
             ts: start_at as f64 / 1e9,
@@ -62,18 +74,20 @@ impl Control {
     /// Tells the data threads, and everybody else.
     fn launch(
         &mut self,
+        control: &mut Core,
         params: &StartTraffic,
         compiled: Compiled,
-        shares: &[CoreShare],
-        factor: f64,
+        (shares, factor): (&[CoreShare], f64),
         start_at: Nanos,
         view: &View<'_>,
     ) {
         let key = self.next_key();
         let seconds = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
-        let port = &self.ports[usize::from(params.port)];
+        let port = &control.ports[usize::from(params.port)];
+        let session = port.owner.as_ref().map_or(0, |owner| owner.session);
+        let programs = programs(port, &compiled, factor, shares);
         let mut running = Vec::with_capacity(shares.len() + 1);
-        for (core, program) in programs(port, &compiled, factor, shares) {
+        for (core, program) in programs {
             let command = StatelessCommand::StartProfile {
                 port: params.port,
                 profile: key,
@@ -82,11 +96,10 @@ impl Control {
                 duration: seconds,
             };
             running.push(core);
-            self.actions.push_back(Action::Command { core, command });
+            control.command(core, command);
         }
         let port = &mut self.ports[usize::from(params.port)];
         let first = port.state() != State::Transmit;
-        let session = port.owner.as_ref().map_or(0, |owner| owner.session);
         port.profiles.entry(params.profile.clone()).or_default().run = Some(Run {
             key,
             running,
@@ -103,9 +116,9 @@ impl Control {
             changing_at: 0,
         });
         let (port, profile) = (params.port, params.profile.clone());
-        self.queue_event(ApiEvent::ProfileStarted { port, profile }, view.now_ns);
+        control.queue_event(ApiEvent::ProfileStarted { port, profile }, view.now_ns);
         if first {
-            self.queue_event(ApiEvent::PortStarted { port }, view.now_ns);
+            control.queue_event(ApiEvent::PortStarted { port }, view.now_ns);
         }
     }
 }
@@ -126,12 +139,12 @@ fn start_time(params: &StartTraffic, now_ns: Nanos) -> Result<Nanos, Error> {
 
 /// Compiles a profile for `command`.
 pub(super) fn compile(
-    port: &Port,
+    (port, streams): (&Port, &StreamPort),
     name: &str,
     config: &ControlConfig,
     command: &str,
 ) -> Result<Compiled, Error> {
-    let profile = port.profile(name)?;
+    let profile = streams.profile(name)?;
     if profile.state() == State::Idle {
         let remedy = "Add a stream to it first.";
         return Err(wrong_state(command, State::Idle, name, remedy));
@@ -258,12 +271,12 @@ fn check_pinned(port: &Port, compiled: &Compiled, shares: &[CoreShare]) -> Resul
 }
 
 /// What a profile needs of the line at a factor.
-pub(in crate::control) fn l1_bps(compiled: &Compiled, factor: f64) -> f64 {
+pub(super) fn l1_bps(compiled: &Compiled, factor: f64) -> f64 {
     compiled.fixed_rates().bps_l1_max + compiled.rates().bps_l1_max * factor
 }
 
 /// What `rates` must be multiplied by, so that they and the `fixed` ones are as `multiplier` says.
-pub(in crate::control) fn factor(
+pub(super) fn factor(
     port: &Port,
     multiplier: Multiplier,
     rates: &ProfileRates,

@@ -7,20 +7,28 @@ use allosaur_engine::stateless::{ProfileEvent, StatelessCommand};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::Nanos;
 
-use crate::control::pending::Wait;
-use crate::control::ports::port::{ALL_PROFILES, DEFAULT_PROFILE, Port, Run, State};
-use crate::control::{Action, Control, Reply, reply};
+use super::port::{Run, State, StreamPort};
+use super::state::Stateless;
+use crate::control::core::Core;
+use crate::control::core::pending::Wait;
+use crate::control::profile_name::{ALL_PROFILES, DEFAULT_PROFILE};
+use crate::control::reply::{Reply, reply};
 
-impl Control {
-    pub(in crate::control) fn stop_traffic(&mut self, fields: &Fields<'_>) -> Reply {
+impl Stateless {
+    pub(super) fn stop_traffic(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let params = fields.read::<ProfilesParams>()?;
-        self.stop_profiles(params.port, &params.profile)?;
+        self.stop_profiles(control, params.port, &params.profile)?;
         reply(&Empty {})
     }
 
     /// Tells the data threads to stop a profile of a port, or all for `*`.
-    pub(in crate::control) fn stop_profiles(&mut self, id: u8, profile: &str) -> Result<(), Error> {
-        let port = self.port_mut(id)?;
+    pub(super) fn stop_profiles(
+        &mut self,
+        control: &mut Core,
+        id: u8,
+        profile: &str,
+    ) -> Result<(), Error> {
+        let port = self.port_mut(control, id)?;
         let mut commands = Vec::new();
         for name in port.profile_names(profile)? {
             if let Some(run) = &mut port.profile_mut(&name)?.run {
@@ -30,19 +38,20 @@ impl Control {
             }
         }
         for (core, profile) in commands {
-            self.pendings.await_end(profile);
+            control.pendings.await_end(profile);
             let command = StatelessCommand::StopProfile { port: id, profile };
-            self.actions.push_back(Action::Command { core, command });
+            control.command(core, command);
         }
         if [ALL_PROFILES, DEFAULT_PROFILE].contains(&profile) {
-            self.stop_playing(id);
+            self.stop_playing(control, id);
         }
         Ok(())
     }
 
     /// Takes note of what a data thread did, and answers who waits for it.
-    pub(in crate::control) fn note_worker_event(
+    pub(super) fn note_worker_event(
         &mut self,
+        control: &mut Core,
         core: usize,
         event: ProfileEvent,
         now_ns: Nanos,
@@ -50,8 +59,8 @@ impl Control {
         let (port, key) = match event {
             ProfileEvent::ProfileDone { port, profile, .. }
             | ProfileEvent::ProfileStopped { port, profile, .. } => {
-                if !self.note_played(port, profile, now_ns) {
-                    self.note_ended(core, port, profile, now_ns);
+                if !self.note_played(control, port, profile, now_ns) {
+                    self.note_ended(control, core, port, profile, now_ns);
                 }
                 (port, profile)
             }
@@ -66,16 +75,23 @@ impl Control {
             .find_run(port, key)
             .map(|(_, run)| !run.changing.is_empty());
         if changing.is_none() {
-            self.settle(Wait::End(key), None);
+            control.settle(Wait::End(key), None);
         }
         if changing != Some(true) {
-            self.settle(Wait::Change(key), None);
+            control.settle(Wait::Change(key), None);
         }
     }
 
     /// A data thread is through with a profile. When all are, the profile is.
-    fn note_ended(&mut self, core: usize, port: u8, profile: ProfileKey, now_ns: Nanos) {
-        let before = self.ports.get(usize::from(port)).map(Port::state);
+    fn note_ended(
+        &mut self,
+        control: &mut Core,
+        core: usize,
+        port: u8,
+        profile: ProfileKey,
+        now_ns: Nanos,
+    ) {
+        let before = self.ports.get(usize::from(port)).map(StreamPort::state);
         let Some((name, stopped)) = self.end_on_core(core, port, profile) else {
             return;
         };
@@ -92,13 +108,13 @@ impl Control {
                 ApiEvent::PortFinished { port },
             )
         };
-        self.queue_event(profile_event, now_ns);
+        control.queue_event(profile_event, now_ns);
         if after < State::Pause {
-            self.queue_event(port_event, now_ns);
+            control.queue_event(port_event, now_ns);
         } else if after == State::Pause && before != Some(after) {
-            self.queue_event(ApiEvent::PortPaused { port }, now_ns);
+            control.queue_event(ApiEvent::PortPaused { port }, now_ns);
         }
-        self.release_at_rest(port, now_ns);
+        control.note_at_rest(port);
     }
 
     /// The profile that runs by that key.
@@ -124,4 +140,65 @@ impl Control {
         self.ports[usize::from(port)].profiles.get_mut(&name)?.run = None;
         Some((name, stopped))
     }
+
+    /// Stops all that a port does because a session has started it.
+    pub(super) fn halt_port(&mut self, control: &mut Core, id: u8, session: u32) {
+        let port = &self.ports[usize::from(id)];
+        let profiles = port.profiles.iter();
+        let runs = profiles.filter_map(|(name, profile)| Some((name, profile.run.as_ref()?)));
+        let its = runs.filter(|(_, run)| run.session == session);
+        let its: Vec<String> = its.map(|(name, _)| name.clone()).collect();
+        let plays = port.playing.as_ref().map(|playing| playing.session);
+        let reads = port.reading.map(|reading| reading.session);
+        let plays = [plays, reads].contains(&Some(session));
+        for name in its {
+            let stopped = self.stop_profiles(control, id, &name);
+            stopped.expect("the profile is there, as it runs");
+        }
+        if plays {
+            self.stop_playing(control, id);
+        }
+    }
+
+    /// A data thread broke down: what it sent is over, and everybody is told.
+    pub(super) fn lose_thread(&mut self, control: &mut Core, thread: usize, now_ns: Nanos) {
+        for id in control.port_ids() {
+            for (key, profile) in sending(&self.ports[usize::from(id)], thread) {
+                tell_of_loss(control, id, profile, thread, now_ns);
+                let (port, profile, at) = (id, key, now_ns);
+                let over = ProfileEvent::ProfileDone { port, profile, at };
+                self.note_worker_event(control, thread, over, now_ns);
+            }
+        }
+    }
+}
+
+fn tell_of_loss(
+    control: &mut Core,
+    port: u8,
+    profile: Option<String>,
+    thread: usize,
+    now_ns: Nanos,
+) {
+    if let Some(profile) = profile {
+        let event = ApiEvent::ProfileError {
+            port,
+            profile,
+            thread,
+        };
+        control.queue_event(event, now_ns);
+    }
+    control.queue_event(ApiEvent::PortError { port, thread }, now_ns);
+}
+
+/// What a data thread sends on a port: profiles, or a capture, which has no name.
+fn sending(port: &StreamPort, core: usize) -> Vec<(ProfileKey, Option<String>)> {
+    let runs = port.profiles.iter().filter_map(|(name, profile)| {
+        let run = profile.run.as_ref()?;
+        let concerned = run.running.contains(&core);
+        concerned.then(|| (run.key, Some(name.clone())))
+    });
+    let playing = port.playing.as_ref().filter(|playing| playing.core == core);
+    runs.chain(playing.map(|playing| (playing.key, None)))
+        .collect()
 }

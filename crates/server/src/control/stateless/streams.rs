@@ -16,20 +16,25 @@ use allosaur_engine::stream::{StreamId, StreamSpec};
 use allosaur_engine::vm;
 use serde_json::value::RawValue;
 
-use crate::control::ports::port::{ALL_PROFILES, Port, Profile, StoredStream};
-use crate::control::stateless::stream::{StreamError, convert};
-use crate::control::{Control, Reply, View, reply};
+use super::port::{Profile, StoredStream};
+use super::state::Stateless;
+use super::stream::{StreamError, convert};
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::port::Port;
+use crate::control::profile_name::ALL_PROFILES;
+use crate::control::reply::{Reply, reply};
 
-impl Control {
-    pub(in crate::control) fn profile_list(&self, fields: &Fields<'_>) -> Reply {
+impl Stateless {
+    pub(super) fn profile_list(&self, control: &Core, fields: &Fields<'_>) -> Reply {
         let PortParams { port } = fields.read()?;
-        let port = self.port(port)?;
+        let port = self.port(control, port)?;
         reply(&ProfileNames(port.profiles.keys().cloned().collect()))
     }
 
-    pub(in crate::control) fn stream_list(&self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn stream_list(&self, control: &Core, fields: &Fields<'_>) -> Reply {
         let params = fields.read::<ProfilesParams>()?;
-        let port = self.port(params.port)?;
+        let port = self.port(control, params.port)?;
         if params.profile == ALL_PROFILES {
             let lists = port.profiles.iter();
             let numbers = |(name, profile): (&String, &Profile)| {
@@ -41,9 +46,9 @@ impl Control {
         reply(&StreamNumbers::One(streams.keys().copied().collect()))
     }
 
-    pub(in crate::control) fn all_streams(&self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn all_streams(&self, control: &Core, fields: &Fields<'_>) -> Reply {
         let params = fields.read::<AllStreamsParams>()?;
-        let port = self.port(params.port)?;
+        let port = self.port(control, params.port)?;
         if params.profile == ALL_PROFILES {
             let full = port.profiles.iter().filter(|(_, p)| !p.streams.is_empty());
             return reply(&AllStreams {
@@ -58,9 +63,9 @@ impl Control {
         })
     }
 
-    pub(in crate::control) fn stream(&self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn stream(&self, control: &Core, fields: &Fields<'_>) -> Reply {
         let params = fields.read::<StreamParams>()?;
-        let profile = self.port(params.port)?.profile(&params.profile)?;
+        let profile = self.port(control, params.port)?.profile(&params.profile)?;
         let stream = profile.streams.get(&params.stream_id).ok_or_else(|| {
             let (id, profile, port) = (params.stream_id, &params.profile, params.port);
             Error::execution(format!(
@@ -72,11 +77,16 @@ impl Control {
         })
     }
 
-    pub(in crate::control) fn add_stream(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
+    pub(super) fn add_stream(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
         let params = AddStream::parse(fields)?;
-        let port = self.port(params.port)?;
+        let port = control.port(params.port)?;
         let (mut spec, counted) = check_stream(&params, port)?;
-        self.port_mut(params.port)?
+        self.port_mut(control, params.port)?
             .profile_or_new(&params.profile)?;
         let pg_id = counted.map(|counted| counted.pg_id);
         let member = (params.port, params.profile.clone());
@@ -89,7 +99,9 @@ impl Control {
         }
         let json = params.stream.to_string();
         let stream = StoredStream { json, spec, pg_id };
-        let profile = self.port_mut(params.port)?.profile_mut(&params.profile)?;
+        let profile = self
+            .port_mut(control, params.port)?
+            .profile_mut(&params.profile)?;
         let added = profile.add(stream, &params.profile);
         if added.is_err() {
             self.groups.leave(pg_id, &member);
@@ -97,10 +109,10 @@ impl Control {
         added.and_then(|()| reply(&Empty {}))
     }
 
-    pub(in crate::control) fn remove_stream(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn remove_stream(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let params = fields.read::<StreamParams>()?;
         let name = &params.profile;
-        let profile = self.port_mut(params.port)?.profile_mut(name)?;
+        let profile = self.port_mut(control, params.port)?.profile_mut(name)?;
         profile.check_not_transmitting("remove", name)?;
         let removed = profile.streams.remove(&params.stream_id).ok_or_else(|| {
             Error::execution(format!(
@@ -113,9 +125,9 @@ impl Control {
         reply(&Empty {})
     }
 
-    pub(in crate::control) fn remove_all_streams(&mut self, fields: &Fields<'_>) -> Reply {
+    pub(super) fn remove_all_streams(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
         let params = fields.read::<ProfilesParams>()?;
-        let port = self.port_mut(params.port)?;
+        let port = self.port_mut(control, params.port)?;
         let names = port.profile_names(&params.profile)?;
         for name in &names {
             let profile = port.profile(name)?;

@@ -6,14 +6,22 @@ use allosaur_api::commands::traffic::{
 };
 use allosaur_engine::stream::{Profile, RateEvent};
 
-use crate::control::stateless::start::{compile, l1_bps};
-use crate::control::{Control, Reply, reply};
+use super::start::{compile, l1_bps};
+use super::state::Stateless;
+use crate::control::core::Core;
+use crate::control::reply::{Reply, reply};
 
-impl Control {
-    pub(in crate::control) fn validate(&self, fields: &Fields<'_>) -> Reply {
-        let params: ProfileParams = fields.read()?;
-        let port = self.port(params.port)?;
-        let compiled = compile(port, &params.profile, &self.config, "validate")?;
+impl Stateless {
+    pub(super) fn validate(&self, control: &Core, fields: &Fields<'_>) -> Reply {
+        let params = fields.read::<ProfileParams>()?;
+        let port = control.port(params.port)?;
+        let streams = self.port(control, params.port)?;
+        let compiled = compile(
+            (port, streams),
+            &params.profile,
+            &control.config,
+            "validate",
+        )?;
         reply(&validated(&compiled, port.config.line_rate_bps))
     }
 }

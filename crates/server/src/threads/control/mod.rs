@@ -252,7 +252,7 @@ impl ControlThread {
     /// second signal ends it at once.
     fn drain_before_exit(&mut self, signals: &SignalFd) {
         let until = self.context.now_ns() + FAREWELL_MAX;
-        while self.control.awaits_farewell()
+        while self.control.has_unread_end()
             || self.control.pending() > 0
             || self.messages.is_converting()
         {
@@ -299,10 +299,10 @@ impl ControlThread {
                 Report::Event(event) => {
                     // Who hears of the end of a run looks at what arrived next.
                     self.threads.wake_receive();
-                    self.control.handle_event(core, event, now_ns);
+                    self.control.handle_report(core, event, now_ns);
                 }
                 Report::Retired(program) => self.jobs.free(program),
-                Report::Flows(report) => self.control.handle_flow_report(core, report, now_ns),
+                Report::Flows(report) => self.control.handle_report(core, report, now_ns),
                 Report::Detached { port, queue } => self.threads.note_detached(port, queue),
             }
         }
@@ -382,7 +382,7 @@ impl ControlThread {
         while let Some(action) = self.control.poll_action() {
             match action {
                 Action::Command { core, command } => self.threads.send(core, command),
-                Action::Flows { core, order } => self.threads.send(core, order),
+                Action::Flows { core, command } => self.threads.send(core, command),
                 Action::Ask { question, request } => self.threads.questions.send(question, request),
                 Action::Job { job, work } => self.jobs.send(job, work),
                 Action::Reply { pending, reply } => self.messages.complete(pending, reply),

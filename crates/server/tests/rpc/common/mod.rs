@@ -294,7 +294,7 @@ impl World {
     /// Data threads do what they were told when nobody waited for it.
     fn hear_data_threads(&mut self) {
         while let Some((core, event)) = self.answers.pop() {
-            self.control.handle_event(core, event, self.now_ns);
+            self.control.handle_report(core, event, self.now_ns);
             self.drain();
         }
     }
@@ -310,7 +310,7 @@ impl World {
         self.drain();
         while self.obedient && !self.replies.contains_key(&pending) {
             let (core, event) = self.answers.pop().unwrap_or_else(|| self.end_of_push());
-            self.control.handle_event(core, event, self.now_ns);
+            self.control.handle_report(core, event, self.now_ns);
             self.drain();
         }
         if !self.obedient {
@@ -373,7 +373,7 @@ impl World {
                     self.hand_in(job, result);
                 }
                 Action::Job { job, work } => self.jobs.push((job, work)),
-                Action::Flows { core, order } => self.orders.push((core, order)),
+                Action::Flows { core, command } => self.orders.push((core, command)),
             }
         }
     }
@@ -502,7 +502,7 @@ impl World {
             profile: started.profile,
             at: self.now_ns,
         };
-        self.control.handle_event(started.core, event, self.now_ns);
+        self.control.handle_report(started.core, event, self.now_ns);
         self.drain();
     }
 

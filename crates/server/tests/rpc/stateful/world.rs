@@ -177,7 +177,7 @@ impl Owned {
     /// A data thread reports.
     pub(crate) fn report(&mut self, core: usize, report: FlowReport) {
         let now_ns = self.world.now_ns;
-        self.world.control.handle_flow_report(core, report, now_ns);
+        self.world.control.handle_report(core, report, now_ns);
         self.world.drain();
         self.hear_orders();
     }

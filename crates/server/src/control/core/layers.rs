@@ -24,7 +24,7 @@ pub(in crate::control) struct Ipv4Layer {
     pub(in crate::control) destination: Ipv4Addr,
     pub(in crate::control) resolved: bool,
     /// The port looks for its gateway by itself. Clients resolve the gateways that they set.
-    pub(super) seeking: bool,
+    pub(in crate::control) seeking: bool,
 }
 
 impl Layers {
@@ -61,7 +61,7 @@ impl Layers {
     }
 
     /// The gateway whose MAC address the port looks for by itself.
-    pub(super) fn sought_gateway(&self) -> Option<Ipv4Addr> {
+    pub(in crate::control) fn sought_gateway(&self) -> Option<Ipv4Addr> {
         let seeking = self.ipv4.filter(|layer| layer.seeking && !layer.resolved);
         seeking.map(|layer| layer.destination)
     }
@@ -84,12 +84,12 @@ impl Layers {
     }
 
     /// Whether it has an address for IPv4, which it announces.
-    pub(super) fn has_ipv4(&self) -> bool {
+    pub(in crate::control) fn has_ipv4(&self) -> bool {
         self.ipv4.is_some()
     }
 
     /// As `get_port_status` shows it.
-    pub(super) fn layer_cfg(&self, source_mac: [u8; 6]) -> LayerConfig {
+    pub(in crate::control) fn layer_cfg(&self, source_mac: [u8; 6]) -> LayerConfig {
         let resolved = self.unresolved_gateway().is_none();
         let is_resolved = if resolved { "resolved" } else { "unresolved" };
         LayerConfig {
@@ -128,7 +128,7 @@ pub(in crate::control) fn answers_echo(is_stateful: bool, service: ServiceMode) 
 }
 
 /// The link-local address of a MAC address (RFC 4291, appendix A).
-pub(super) fn link_local(mac: [u8; 6]) -> Ipv6Addr {
+pub(in crate::control) fn link_local(mac: [u8; 6]) -> Ipv6Addr {
     let [a, b, c, d, e, f] = mac;
     let tail = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
     let word = |i: usize| u16::from_be_bytes([tail[i], tail[i + 1]]);

@@ -2,7 +2,7 @@
 
 /// Draws strings from a seed (SplitMix64, Steele et al. 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Secrets {
+pub(in crate::control) struct Secrets {
     state: u64,
 }
 
@@ -10,12 +10,12 @@ const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 const LENGTH: usize = 8;
 
 impl Secrets {
-    pub(super) fn new(seed: u64) -> Secrets {
+    pub(in crate::control) fn new(seed: u64) -> Secrets {
         Secrets { state: seed }
     }
 
     /// The next string.
-    pub(super) fn draw(&mut self) -> String {
+    pub(in crate::control) fn draw(&mut self) -> String {
         (0..LENGTH).map(|_| self.letter()).collect()
     }
 

@@ -79,7 +79,7 @@ impl Sessions {
     }
 
     /// Whether a session that had fetched everything has the server's end still to fetch.
-    pub(in crate::control) fn await_farewell(&self) -> bool {
+    pub(in crate::control) fn have_unread_end(&self) -> bool {
         let mut sessions = self.by_id.values();
         sessions.any(|session| {
             let first = session.queue.front();

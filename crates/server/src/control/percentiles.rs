@@ -19,7 +19,7 @@ const PACKED_HEADER_BYTES: usize = 8;
 
 /// Makes HdrHistograms, with room that is used again for the next group.
 #[derive(Default)]
-pub(super) struct Percentiles {
+pub(in crate::control) struct Percentiles {
     encoder: Option<Encoder>,
 }
 

@@ -1,60 +1,37 @@
-//! The state of a port: owner, attributes, profiles with their streams, and what runs.
+//! What is sent of streams on a port: profiles with their streams, what runs of them, and captures.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use allosaur_api::Error;
-use allosaur_api::commands::ports::MtuChange;
 use allosaur_api::limits::{PROFILE_NAME_BYTES_MAX, PROFILES_MAX, STREAMS_MAX};
 use allosaur_engine::stream::{Profile as Compiled, ProfileKey, StreamId, StreamSpec};
 use allosaur_engine::time::Nanos;
-use allosaur_netdev::interface::LinkState;
 
-use crate::control::config::{LinkOwner, PortConfig};
-use crate::control::pending::JobId;
-use crate::control::ports::layers::Layers;
-use crate::control::ports::owner::Owner;
-use crate::control::worker_command::PortMode;
-use crate::rx_taps::{Reception, ServiceMode};
-
-/// The profile that is always there.
-pub(in crate::control) const DEFAULT_PROFILE: &str = "_";
-/// What stands for all profiles.
-pub(in crate::control) const ALL_PROFILES: &str = "*";
+use crate::control::core::pending::JobId;
+use crate::control::profile_name::{ALL_PROFILES, DEFAULT_PROFILE};
 
 /// The engine refuses profiles that are larger; they are not let in.
 const _: () = assert!(STREAMS_MAX <= allosaur_engine::stream::spec::STREAMS_MAX);
 
-/// A port.
+/// What is sent of streams on a port.
 #[derive(Debug)]
-pub(in crate::control) struct Port {
-    pub(in crate::control) config: PortConfig,
-    /// Whether streams are what it is for, or flows.
-    pub(in crate::control) mode: PortMode,
-    /// The data threads that served it at the start; `core_id` counts along this list.
-    pub(in crate::control) threads: Vec<usize>,
-    pub(in crate::control) owner: Option<Owner>,
-    pub(in crate::control) promiscuous: bool,
-    pub(in crate::control) multicast: bool,
-    /// Its link, and the UDP ports that carry VXLAN.
-    pub(in crate::control) reception: Reception,
-    /// Why the link is down, where the system says so.
-    pub(super) link_cause: &'static str,
-    /// The MTU of its interface, where it is not what it was at the start.
-    pub(super) mtu_change: Option<MtuChange>,
-    pub(in crate::control) layers: Layers,
-    /// The most that users may send, at layer 1, also when forced.
-    pub(in crate::control) load_max_bps: Option<f64>,
-    pub(in crate::control) service: ServiceMode,
-    /// Who set it last.
-    pub(in crate::control) service_session: Option<u32>,
+pub(in crate::control) struct StreamPort {
     pub(in crate::control) profiles: BTreeMap<String, Profile>,
     /// What it sends of a capture; no profile runs then.
     pub(in crate::control) playing: Option<Playing>,
     /// The capture that is read for it, to be sent.
     pub(in crate::control) reading: Option<Reading>,
-    /// The receive thread was asked for the MAC address of its gateway.
-    pub(super) asks_for_gateway: bool,
+}
+
+impl Default for StreamPort {
+    fn default() -> StreamPort {
+        StreamPort {
+            profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
+            playing: None,
+            reading: None,
+        }
+    }
 }
 
 /// A profile: streams, and their run while they are sent.
@@ -147,29 +124,7 @@ impl State {
     }
 }
 
-impl Port {
-    pub(in crate::control) fn new(config: PortConfig, mode: PortMode) -> Port {
-        Port {
-            mode,
-            threads: config.cores.clone(),
-            layers: Layers::new(config.destination_mac),
-            load_max_bps: None,
-            service: ServiceMode::Off,
-            service_session: None,
-            config,
-            owner: None,
-            promiscuous: false,
-            multicast: false,
-            reception: Reception::default(),
-            link_cause: "",
-            mtu_change: None,
-            profiles: BTreeMap::from([(DEFAULT_PROFILE.to_owned(), Profile::default())]),
-            playing: None,
-            reading: None,
-            asks_for_gateway: false,
-        }
-    }
-
+impl StreamPort {
     /// The busiest of its profiles, unless it sends a capture or is about to.
     pub(in crate::control) fn state(&self) -> State {
         if self.playing.is_some() || self.reading.is_some() {
@@ -179,13 +134,8 @@ impl Port {
         states.max().unwrap_or(State::Idle)
     }
 
-    /// Whether it is for flows.
-    pub(in crate::control) fn is_stateful(&self) -> bool {
-        self.mode == PortMode::Stateful
-    }
-
     /// Whether anything runs that this session has started.
-    pub(super) fn sends_for(&self, session: u32) -> bool {
+    pub(in crate::control) fn sends_for(&self, session: u32) -> bool {
         let runs = self.profiles.values().filter_map(|p| p.run.as_ref());
         let mut starters = runs.map(|run| run.session);
         let playing = self.playing.as_ref().map(|playing| playing.session);
@@ -197,36 +147,6 @@ impl Port {
         let mut runs = self.profiles.values().filter_map(|p| p.run.as_ref());
         let plays = |playing: &Playing| playing.core == core;
         runs.any(|run| run.running.contains(&core)) || self.playing.as_ref().is_some_and(plays)
-    }
-
-    /// Refuses to send into a link that is down.
-    pub(in crate::control) fn check_link_up(&self) -> Result<(), Error> {
-        let remedy = match (self.reception.link_up, self.config.link) {
-            (true, _) => return Ok(()),
-            (false, LinkOwner::Server { .. }) => "Switch it up (set_port_attr with link_status)",
-            (false, LinkOwner::System) if self.link_cause == LinkState::Gone.cause() => {
-                "The interface is gone: make it again, and restart the server"
-            }
-            (false, LinkOwner::System) if self.link_cause == LinkState::Replaced.cause() => {
-                "The interface was removed and made anew, and the server has the one that is gone: \
-                 restart the server"
-            }
-            (false, LinkOwner::System) => {
-                "Bring the interface and what it is joined to up (ip link set ... up)"
-            }
-        };
-        let text = format!("Link state is DOWN. {remedy}, or use 'force'.");
-        Err(Error::execution(text))
-    }
-
-    /// The data threads that transmit on it, one at least.
-    pub(in crate::control) fn cores(&self) -> Result<&[usize], Error> {
-        match self.config.cores.as_slice() {
-            [] => Err(Error::execution(
-                "the port has no data thread left, they broke down: restart the server",
-            )),
-            cores => Ok(cores),
-        }
     }
 
     /// A profile that is there.

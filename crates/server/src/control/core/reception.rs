@@ -1,0 +1,101 @@
+//! How ports receive: their link, their MAC filter, and service mode.
+
+use std::collections::BTreeSet;
+
+use allosaur_api::Error;
+
+use super::base::Core;
+use super::layers::{Layers, answers_echo};
+use crate::control::config::LinkOwner;
+use crate::rx_taps::{HostRequest, MacFilter, PortRequest, Reception, ServiceMode};
+
+impl Core {
+    /// Has a port with flows take its own frames only, as long as it is not promiscuous and has no
+    /// emulated clients, and any other port all.
+    pub(in crate::control) fn filter_macs(&mut self, id: u8) {
+        let port = &self.ports[usize::from(id)];
+        let mut reception = port.reception;
+        let takes_all = port.promiscuous || self.config.has_emulation;
+        reception.mac_filter = match port.is_stateful() {
+            true => MacFilter::new(port.config.hw_mac, takes_all, port.multicast),
+            false => MacFilter::Any,
+        };
+        let set = self.set_reception(id, reception);
+        set.expect("the port is there");
+    }
+
+    /// Tells the receive thread how a port shall receive from now on, and its peer, which has the
+    /// same link. Gives the ports for which something has changed.
+    pub(in crate::control) fn set_reception(
+        &mut self,
+        id: u8,
+        reception: Reception,
+    ) -> Result<BTreeSet<u8>, Error> {
+        let mut changed = BTreeSet::new();
+        let peer = match self.port(id)?.config.link {
+            LinkOwner::Server { peer } => peer,
+            LinkOwner::System => None,
+        };
+        for port in [Some(id), peer].into_iter().flatten() {
+            let Some(found) = self.ports.get_mut(usize::from(port)) else {
+                continue;
+            };
+            let mut wanted = found.reception;
+            wanted.link_up = reception.link_up;
+            if port == id {
+                wanted.vxlan = reception.vxlan;
+                wanted.mac_filter = reception.mac_filter;
+            }
+            let before = found.reception;
+            if wanted != before {
+                found.reception = wanted;
+                let reception = wanted;
+                self.tell(PortRequest::SetReception { port, reception });
+                // The filter is no attribute: it follows from two, which the caller looks at.
+                if (wanted.link_up, wanted.vxlan) != (before.link_up, before.vxlan) {
+                    changed.insert(port);
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Sets the service mode of a port.
+    pub(in crate::control) fn set_service(
+        &mut self,
+        id: u8,
+        mode: ServiceMode,
+    ) -> Result<(), Error> {
+        let port = self.port_mut(id)?;
+        let answers_echo = answers_echo(port.is_stateful(), mode);
+        let settings = port.layers.host(port.config.hw_mac, answers_echo);
+        port.service = mode;
+        port.service_session = port.owner.as_ref().map(|owner| owner.session);
+        self.tell(PortRequest::SetService { port: id, mode });
+        self.tell(HostRequest::Set { port: id, settings });
+        Ok(())
+    }
+
+    /// Ends the service mode that a session switched on.
+    pub(in crate::control) fn end_service_of(&mut self, id: u8, session: u32) {
+        let port = &self.ports[usize::from(id)];
+        if port.service == ServiceMode::Off || port.service_session != Some(session) {
+            return;
+        }
+        let ended = self.set_service(id, ServiceMode::Off);
+        ended.expect("the port is there");
+    }
+
+    /// Changes the addresses of a port, and tells who answers for them.
+    pub(in crate::control) fn change_layers(
+        &mut self,
+        id: u8,
+        change: impl FnOnce(&mut Layers, [u8; 6]),
+    ) {
+        let port = &mut self.ports[usize::from(id)];
+        change(&mut port.layers, port.config.hw_mac);
+        let answers_echo = answers_echo(port.is_stateful(), port.service);
+        let settings = port.layers.host(port.config.hw_mac, answers_echo);
+        self.tell(HostRequest::Set { port: id, settings });
+    }
+}
