@@ -69,8 +69,9 @@ class Run(Command):
 
 
 def _metric_names(**_asked: object) -> list[str]:
-    """Return what thresholds may be about, for who presses Tab: of streams, and of flows."""
+    """Return what thresholds may be about, for who presses Tab: of each kind of traffic."""
+    from allosaur.run.emulation._metrics import METRICS as EMULATION
     from allosaur.run.flows._metrics import METRICS as FLOWS
     from allosaur.run.streams._metrics import METRICS as STREAMS
 
-    return list(dict.fromkeys(metric.name for metric in (*STREAMS, *FLOWS)))
+    return list(dict.fromkeys(metric.name for metric in (*STREAMS, *FLOWS, *EMULATION)))
