@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 
 use crate::fields::{FieldError, Fields};
 use crate::method::Method;
@@ -187,6 +188,18 @@ pub struct Example {
     pub params: &'static str,
     /// The result.
     pub result: &'static str,
+}
+
+impl Example {
+    /// The call and its reply.
+    ///
+    /// # Panics
+    ///
+    /// When one of them is no JSON: a test of the table reads them all.
+    pub fn to_json(&self) -> Value {
+        let read = |text| serde_json::from_str::<Value>(text).expect("an example is JSON");
+        json!({"params": read(self.params), "result": read(self.result)})
+    }
 }
 
 impl Param {

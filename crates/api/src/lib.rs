@@ -17,6 +17,7 @@ pub mod exchange;
 pub mod fields;
 pub mod limits;
 mod method;
+pub mod python;
 mod read;
 pub mod reference;
 pub mod request;

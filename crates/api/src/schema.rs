@@ -114,16 +114,20 @@ impl Schemas {
         let commands = self.nouns.iter().flat_map(|(noun, shapes)| {
             let pairs = noun.entries.iter().zip(shapes);
             pairs.map(|(entry, shapes)| {
-                json!({
+                let mut command = json!({
                     "name": entry.command.name,
                     "mode": mode_name(entry.mode),
                     "access": access_name(entry.command.access),
                     "noun": noun.title,
                     "description": entry.command.doc,
-                    "request": shapes.request,
-                    "reply": shapes.reply,
                     "errors": entry.command.errors,
-                })
+                    "example": entry.command.example.to_json(),
+                });
+                if entry.command.types.prose.is_none() {
+                    command["request"] = shapes.request.clone();
+                    command["reply"] = shapes.reply.clone();
+                }
+                command
             })
         });
         json!({

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use allosaur_api::command::Command;
 use allosaur_api::schema::{Field, Schemas};
-use allosaur_api::{Fields, commands, reference, table};
+use allosaur_api::{Fields, commands, python, reference, table};
 use allosaur_api::{Method, Mode, StatelessMethod};
 use serde_json::{Map, Value, json};
 
@@ -152,6 +152,9 @@ fn what_is_written_from_the_table_is_fresh() {
     let document = serde_json::to_string_pretty(&schemas.document()).expect("it is JSON");
     check_written("docs/reference/rpc.md", &reference::markdown(&schemas));
     check_written("docs/reference/rpc.schema.json", &(document + "\n"));
+    for (module, text) in python::modules(&schemas) {
+        check_written(&format!("python/allosaur/rpc/types/{module}.py"), &text);
+    }
 }
 
 /// Whether a file of the repository has this text; with `ALLOSAUR_WRITE_DOCS` set it gets it.

@@ -13,6 +13,7 @@ from .._errors import STLConnectionError, STLRpcError, WrongModeError
 from ..rpc._events import EventLog, EventPump, EventType, describe
 from ..rpc._rpc import Rpc
 from ..rpc._transport import Transport
+from ..rpc.types.ports import PortStatus
 from ._places import DEFAULT_PROFILE, PortProfileID
 from ._port import Port, PortLoss
 
@@ -96,9 +97,11 @@ class Session:
         if self._events is None:
             raise STLConnectionError("not connected: call connect() first")
         with self._events.order:
-            status = self.rpc.call("get_port_status", port_id=port.port_id, profile_id="*", block=False)
+            status: PortStatus = self.rpc.call(
+                "get_port_status", port_id=port.port_id, profile_id="*", block=False
+            )
             with self.changed:
-                port.take_status(status)
+                port.take_status(dict(status))
                 self.changed.notify_all()
 
     @property
