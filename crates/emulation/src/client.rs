@@ -169,6 +169,11 @@ impl Clients {
         self.items.next(id.0).map(ClientId)
     }
 
+    /// How many slots there are for clients, in use or not.
+    pub(crate) fn slots(&self) -> u32 {
+        self.items.slots()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.items.len()

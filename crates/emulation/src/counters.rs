@@ -38,6 +38,12 @@ pub trait Counters {
     fn meta(&self) -> &'static [CounterMeta];
     /// The value of one, by its place in `meta`.
     fn value(&self, index: usize) -> u64;
+    /// Adds all to sums, in the order of `meta`.
+    fn add_to(&self, sums: &mut [u64]) {
+        for (index, sum) in sums.iter_mut().take(self.meta().len()).enumerate() {
+            *sum += self.value(index);
+        }
+    }
     /// Sets all to zero.
     fn clear(&mut self);
 }
@@ -68,27 +74,38 @@ macro_rules! counters {
             $(#[doc = $help] pub $field: $number,)*
         }
 
+        impl $name {
+            /// What the counters mean, in their order.
+            pub(crate) const META: &'static [$crate::counters::CounterMeta] = &[
+                $($crate::counters::CounterMeta {
+                    name: $wire,
+                    help: $help,
+                    unit: $unit,
+                    severity: $crate::counters::Severity::$severity,
+                    zero: $crate::counters!(@zero $($zero)?),
+                },)*
+            ];
+        }
+
         impl $crate::counters::Counters for $name {
             fn name(&self) -> &'static str {
                 $table
             }
 
             fn meta(&self) -> &'static [$crate::counters::CounterMeta] {
-                const META: &[$crate::counters::CounterMeta] = &[
-                    $($crate::counters::CounterMeta {
-                        name: $wire,
-                        help: $help,
-                        unit: $unit,
-                        severity: $crate::counters::Severity::$severity,
-                        zero: $crate::counters!(@zero $($zero)?),
-                    },)*
-                ];
-                META
+                Self::META
             }
 
             fn value(&self, index: usize) -> u64 {
                 let values = [$(u64::from(self.$field)),*];
                 values[index]
+            }
+
+            fn add_to(&self, sums: &mut [u64]) {
+                let values = [$(u64::from(self.$field)),*];
+                for (sum, value) in sums.iter_mut().zip(values) {
+                    *sum += value;
+                }
             }
 
             fn clear(&mut self) {

@@ -21,7 +21,8 @@ use crate::plugins::PLUGINS;
 use crate::slab::Slab;
 use crate::timers::Timers;
 use crate::tls::{MakeTlsClient, TlsClients};
-use crate::transmit::{Transmit, TxQueue};
+use crate::totals::Totals;
+use crate::transmit::{Transmit, TxQueue, TxQueueCounters, VethCounters};
 
 /// What an emulation begins with.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +85,7 @@ pub struct Emulation {
     /// Whether somebody asked for the handle.
     pub(crate) is_synced: bool,
     pub(crate) shutdown_at: Option<Nanos>,
+    pub(crate) totals: Totals,
 }
 
 impl Emulation {
@@ -117,6 +119,7 @@ impl Emulation {
             api_handle: api_handle(settings.seed),
             is_synced: false,
             shutdown_at: None,
+            totals: Totals::default(),
         }
     }
 
@@ -314,7 +317,9 @@ impl Emulation {
                 "ns with tunnel {key}\n still has active clients, remove them"
             )));
         }
-        for id in ids(entry.plugins.set()) {
+        let plugins = entry.plugins.set();
+        self.keep_counts(index, None);
+        for id in ids(plugins) {
             self.run(now, index, id, |plugin, context| plugin.remove(context));
         }
         self.by_key.remove(key);
@@ -465,6 +470,7 @@ impl Emulation {
         let entry = self.namespaces.get(index);
         let client = entry.and_then(|entry| entry.namespace.clients.get(id));
         let plugins = client.map_or(0, |client| client.plugins);
+        self.keep_counts(index, Some(id));
         for plugin in ids(plugins) {
             self.run_quietly(now, index, plugin, |plugin, context| {
                 plugin.remove_client(context, id);
@@ -598,12 +604,19 @@ impl Emulation {
 
     /// Brings counters up to date that are kept elsewhere.
     pub(crate) fn refresh_counters(&mut self, now: Nanos) {
+        self.refresh_frames();
+        self.timer_counters.active = self.shared.timers.len() as u64;
+        self.timer_counters.ticks = now / TICK;
+    }
+}
+
+impl Emulation {
+    /// The same of frames that went.
+    pub(crate) fn refresh_frames(&mut self) {
         let tx = &mut self.shared.tx;
         self.veth.tx_packets += std::mem::take(&mut tx.packets);
         self.veth.tx_octets += std::mem::take(&mut tx.octets);
         self.tx_queue.dropped += std::mem::take(&mut tx.drops);
-        self.timer_counters.active = self.shared.timers.len() as u64;
-        self.timer_counters.ticks = now / TICK;
     }
 }
 
@@ -620,28 +633,6 @@ fn api_handle(seed: u32) -> String {
 
 /// The unit of counted time.
 const TICK: Nanos = SECOND / 100;
-
-crate::counters! {
-    /// Frames that came and went.
-    pub(crate) struct VethCounters: u64, "veth" {
-        rx_zmq_error: "RxZmqErr", "RxZmqErr", "pkts", Error;
-        tx_packets: "TxPkts", "TxPkts", "pkts", Info;
-        tx_octets: "TxBytes", "TxBytes", "bytes", Info;
-        rx_packets: "RxPkts", "RxPkts", "pkts", Info;
-        rx_octets: "RxBytes", "RxBytes", "bytes", Info;
-        tx_drop_unresolved: "TxDropNotResolve", "TxDropNotResolve", "pkts", Error;
-        rx_parse_error: "RxParseErr", "RxParseErr", "pkts", Error;
-        rx_batch: "RxBatch", "RxBatch", "pkts", Error;
-        tx_batch: "TxBatch", "TxBatch", "pkts", Error;
-    }
-}
-
-crate::counters! {
-    /// Frames that did not come so far. The reference has no such table; it is shown when it counts.
-    pub(crate) struct TxQueueCounters: u64, "txq" {
-        dropped: "drops", "frames dropped because too many waited to be sent", "pkts", Error;
-    }
-}
 
 crate::counters! {
     /// Timers.

@@ -9,7 +9,7 @@
 //! The modules stand in an order, each imports only from those before it: `params`, `counters`,
 //! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
 //! `transmit`, `tls`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
-//! `multicast`, `plugins`, `emulation`, `prefetch`, `ready`, `rpc`.
+//! `multicast`, `plugins`, `totals`, `emulation`, `prefetch`, `ready`, `sums`, `rpc`.
 
 mod address_hash;
 pub mod chap;
@@ -36,10 +36,12 @@ pub mod ready;
 pub mod rpc;
 mod slab;
 mod sockets;
+mod sums;
 #[cfg(test)]
 mod test_net;
 pub mod timers;
 pub mod tls;
+pub mod totals;
 pub mod transmit;
 mod udp;
 

@@ -20,6 +20,7 @@ use allosaur_packet::network::ipv6::Ipv6Header;
 use serde_json::Value;
 
 use crate::client::{Client, ClientId};
+use crate::counters::{CounterMeta, Counters};
 use crate::exports::{ExportReport, Exports};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
@@ -97,6 +98,8 @@ pub struct Spec {
     pub frames: &'static [FrameKind],
     /// Its methods.
     pub methods: &'static [Method],
+    /// Its tables of counters: what tells their names apart, where it has several, and what they mean.
+    pub counters: &'static [(&'static str, &'static [CounterMeta])],
     /// What its init JSON may have, in a client or in a namespace.
     pub keys: Keys,
     /// Makes it for a namespace, from the namespace's init JSON (null when it was not given).
@@ -270,6 +273,17 @@ pub trait Plugin: AsAny + Send {
         None
     }
 
+    /// Shows the counters of a client, or those of the namespace itself, each table with its place in
+    /// [`Spec::counters`].
+    fn counters(
+        &mut self,
+        namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        let _ = (namespace, client, show);
+    }
+
     /// The namespace shall make no more clients by itself.
     fn stop_auto_trigger(&mut self) {}
 
@@ -295,6 +309,14 @@ impl PluginSlots {
     /// One of them, to look at.
     pub(crate) fn get(&self, id: PluginId) -> Option<&dyn Plugin> {
         self.0.get(usize::from(id.0))?.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, id: PluginId) -> Option<&mut dyn Plugin> {
+        match self.0.get_mut(usize::from(id.0)) {
+            Some(Some(plugin)) => Some(&mut **plugin),
+            _ => None,
+        }
     }
 
     /// Puts a plugin to its place.

@@ -53,6 +53,13 @@ impl Emulation {
     }
 }
 
+/// Whether a client could send IPv4 or IPv6 packets through its gateway now.
+pub(crate) fn is_ready(entry: &Entry, id: ClientId) -> bool {
+    let client = entry.namespace.clients.get(id);
+    let is_ready = |client, is_ipv6| ready(entry, id, client, is_ipv6).is_ok();
+    client.is_some_and(|client| is_ready(client, false) || is_ready(client, true))
+}
+
 /// A client if it is ready, else what is missing.
 fn ready(
     entry: &Entry,

@@ -142,6 +142,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// How many slots there are, in use or not.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// Bytes of all slots.
     pub(crate) fn table_bytes(&self) -> usize {
         memory::list::<Slot<T>>(self.slots.len())

@@ -91,6 +91,28 @@ impl TxQueue {
     }
 }
 
+crate::counters! {
+    /// Frames that came and went.
+    pub(crate) struct VethCounters: u64, "veth" {
+        rx_zmq_error: "RxZmqErr", "RxZmqErr", "pkts", Error;
+        tx_packets: "TxPkts", "TxPkts", "pkts", Info;
+        tx_octets: "TxBytes", "TxBytes", "bytes", Info;
+        rx_packets: "RxPkts", "RxPkts", "pkts", Info;
+        rx_octets: "RxBytes", "RxBytes", "bytes", Info;
+        tx_drop_unresolved: "TxDropNotResolve", "TxDropNotResolve", "pkts", Error;
+        rx_parse_error: "RxParseErr", "RxParseErr", "pkts", Error;
+        rx_batch: "RxBatch", "RxBatch", "pkts", Error;
+        tx_batch: "TxBatch", "TxBatch", "pkts", Error;
+    }
+}
+
+crate::counters! {
+    /// Frames that did not come so far. The reference has no such table; it is shown when it counts.
+    pub(crate) struct TxQueueCounters: u64, "txq" {
+        dropped: "drops", "frames dropped because too many waited to be sent", "pkts", Error;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,10 +10,12 @@ use allosaur_engine::stats::{DirectionCounters, SIZE_CLASSES, TransmitCounters};
 use allosaur_engine::time::Nanos;
 
 mod echo;
+mod emulation;
 mod flows;
 mod latency;
 
 pub use echo::{EchoBlock, EchoTraffic};
+pub use emulation::{EmulationBlock, EmulationTotals};
 pub use flows::RunBlock;
 use latency::LatencyCell;
 pub use latency::LatencyTerms;
@@ -61,8 +63,8 @@ pub struct LatencyErrors {
     pub bad_header: u64,
 }
 
-/// Where the counters of packet groups are read. They are many, so they are no part of the
-/// snapshot: only those that somebody asks for are read.
+/// Where the counters of packet groups and of emulated clients are read. They are many, so they are no
+/// part of the snapshot: only those that somebody asks for are read.
 pub trait GroupReadout: std::fmt::Debug {
     /// What was counted of a group on a port since the server started.
     fn group(&self, port: usize, group: Group) -> GroupTraffic;
@@ -76,6 +78,9 @@ pub trait GroupReadout: std::fmt::Debug {
 
     /// What is wrong with packets that carry the sign of latency.
     fn latency_errors(&self) -> LatencyErrors;
+
+    /// What emulated clients have counted, where there are any.
+    fn emulation(&self) -> Option<EmulationTotals>;
 }
 
 /// How busy one thread was.
@@ -99,6 +104,8 @@ pub struct Counters {
     pub secondaries: Vec<Arc<ArrivalBlock>>,
     /// Of data threads that receive, those of stateful mode.
     pub flows: Vec<Arc<ArrivalBlock>>,
+    /// Of emulated clients.
+    pub emulation: Arc<EmulationBlock>,
 }
 
 impl Counters {
@@ -126,6 +133,7 @@ impl Counters {
             receive: Arc::new(receive),
             secondaries: Vec::new(),
             flows: Vec::new(),
+            emulation: Arc::default(),
         }
     }
 
@@ -218,6 +226,10 @@ impl GroupReadout for Counters {
             old_flow: self.receive.latency_errors.load(0),
             bad_header: self.receive.latency_errors.load(1),
         }
+    }
+
+    fn emulation(&self) -> Option<EmulationTotals> {
+        self.emulation.read()
     }
 }
 

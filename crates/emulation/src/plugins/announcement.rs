@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::frame::Frame;
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError, mismatch};
 use crate::plugin::{Call, Context, Plugin, PluginError, Timeout};
 
@@ -104,6 +105,17 @@ impl<P: Protocol> Plugin for Announcers<P> {
         let client = call.client.and_then(|client| self.clients.get_mut(client));
         let counters = client.map(|client| &mut client.counters as &mut dyn Counters);
         counters::report(call.params, &mut counters.into_iter().collect::<Vec<_>>())
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
+            show(0, &client.counters);
+        }
     }
 
     fn table_bytes(&self) -> usize {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::frame::Frame;
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError};
 use crate::plugin::{Call, Context, Plugin, PluginError, Timeout};
 use crate::timers::TimerId;
@@ -283,6 +284,17 @@ impl<C: LeaseClient> Plugin for LeasePlugin<C> {
         let client = self.clients.get(client);
         let client = client.filter(|_| is_ipv6 == C::IS_IPV6)?;
         (!client.state().has_lease()).then_some(C::LEASE)
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if let Some(client) = client.and_then(|id| self.clients.get_mut(id)) {
+            show(0, client.counters());
+        }
     }
 
     fn table_bytes(&self) -> usize {

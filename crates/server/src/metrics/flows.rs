@@ -130,7 +130,7 @@ struct Template<'c> {
 fn of_flows(number: usize, row: &FlowRow) -> Row<FlowValues> {
     let (name, help) = described(row);
     match row.0 {
-        Class::Error => Row::counter_unless_zero(name, help, value, number)
+        Class::Error => Row::counter_if_any(name, help, value_unless_zero, number)
             .error()
             .sparse(FAILED),
         _ => Row::counter_at(name, help, value, number).sparse(STARTED),
@@ -158,6 +158,11 @@ fn value(values: &FlowValues, number: usize) -> u64 {
     FLOW_ROWS[number]
         .place()
         .map_or(0, |place| values.of(place))
+}
+
+/// The same, if it is not 0.
+fn value_unless_zero(values: &FlowValues, number: usize) -> Option<u64> {
+    Some(value(values, number)).filter(|count| *count > 0)
 }
 
 fn usec(usec: u64) -> f64 {

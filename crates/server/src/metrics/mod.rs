@@ -7,6 +7,7 @@
 
 mod catalog;
 mod echo;
+mod emulation;
 mod family;
 mod flow_outcomes;
 pub mod flow_rows;
@@ -41,6 +42,7 @@ fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
     echo::show(readout, sink);
     flows::show(readout, sink);
     flow_outcomes::show(readout, sink);
+    emulation::show(readout, sink);
 }
 
 /// All metrics that there may be, in that order.

@@ -33,8 +33,8 @@ enum Read<S: 'static> {
     Number(fn(&S) -> f64),
     /// The number at this place.
     Place(fn(&S, usize) -> u64, usize),
-    /// The same, or no series while it is 0.
-    PlaceUnlessZero(fn(&S, usize) -> u64, usize),
+    /// The same, where there is one.
+    PlaceIfAny(fn(&S, usize) -> Option<u64>, usize),
     /// No series where there is nothing.
     NumberIfAny(fn(&S) -> Option<f64>),
     /// The same.
@@ -177,16 +177,16 @@ impl<S> Row<S> {
         }
     }
 
-    /// The same; there is no series of it while it is 0.
-    pub(super) fn counter_unless_zero(
+    /// The same, where there may be none.
+    pub(super) fn counter_if_any(
         name: Cow<'static, str>,
         help: &'static str,
-        read: fn(&S, usize) -> u64,
+        read: fn(&S, usize) -> Option<u64>,
         place: usize,
     ) -> Row<S> {
         Row {
-            read: Read::PlaceUnlessZero(read, place),
-            ..Row::counter_at(name, help, read, place)
+            name,
+            ..Row::new(Kind::Counter, "", help, Read::PlaceIfAny(read, place))
         }
     }
 
@@ -247,6 +247,13 @@ impl<S> Row<S> {
         self
     }
 
+    /// It goes down, too.
+    #[must_use]
+    pub(super) fn going_down(mut self) -> Row<S> {
+        self.kind = Kind::Gauge;
+        self
+    }
+
     /// It stays zero in a run in which nothing goes wrong.
     #[must_use]
     pub(super) const fn error(mut self) -> Row<S> {
@@ -287,10 +294,7 @@ impl<S> Read<S> {
             Read::Count(read) => Some(Value::Count(read(thing))),
             Read::Number(read) => Some(Value::Number(read(thing))),
             Read::Place(read, place) => Some(Value::Count(read(thing, place))),
-            Read::PlaceUnlessZero(read, place) => {
-                let count = read(thing, place);
-                (count > 0).then_some(Value::Count(count))
-            }
+            Read::PlaceIfAny(read, place) => read(thing, place).map(Value::Count),
             Read::NumberIfAny(read) => read(thing).map(Value::Number),
             Read::Distribution(read) => read(thing).map(Value::Distribution),
         }

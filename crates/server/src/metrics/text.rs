@@ -252,7 +252,10 @@ mod tests {
 
     #[test]
     fn a_sparse_metric_is_not_there_without_series() {
-        let row = |when| Row::counter_unless_zero("x".into(), "X", |n: &u64, _| *n, 0).sparse(when);
+        let row = |when| {
+            Row::counter_if_any("x".into(), "X", |n: &u64, _| Some(*n).filter(|n| *n > 0), 0)
+                .sparse(when)
+        };
         let show = |values: &[u64]| {
             let mut encoder = Encoder::new(TextFormat::Plain);
             let table = Table {

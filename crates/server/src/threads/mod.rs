@@ -221,7 +221,7 @@ impl Threads {
             context.switch.clone(),
             request_receiver,
         );
-        let watch = threads.emulate(watch, emulated, clock)?;
+        let watch = threads.emulate(watch, emulated, counters, clock)?;
         let receiver = Receiver::new(first_rx, Arc::clone(&counters.receive), clock.clone());
         let receiver = receiver.watched_by(watch.waking(woken)).told_by(first_mail);
         let receiver = receiver.joined_by(forward_rx, context.watched.clone());
@@ -234,6 +234,7 @@ impl Threads {
         &mut self,
         mut watch: Watch,
         emulated: Emulated,
+        counters: &Counters,
         clock: &Clock,
     ) -> Result<Watch, Refusal> {
         let first = self.receive_wakers[0].clone();
@@ -257,6 +258,7 @@ impl Threads {
         };
         self.exports = thread;
         let clients = EmulatedClients::new(settings, self.ports.len(), clock.now_ns());
+        let clients = clients.publishing(Arc::clone(&counters.emulation));
         Ok(watch.emulating(clients.exporting(channel), receiver))
     }
 

@@ -8,7 +8,7 @@ use allosaur_engine::app::{
 use allosaur_engine::time::{MILLISECOND, Nanos};
 
 use super::program::{Programs, Runnable};
-use super::{Counters, SILENCE, WAKE};
+use super::{AppsimCounters, SILENCE, WAKE};
 use crate::client::ClientId;
 use crate::datagrams::{self, Wanted};
 use crate::plugin::{Context, SocketId};
@@ -52,7 +52,7 @@ pub(super) struct Flow {
 pub(super) struct World<'w> {
     pub(super) programs: &'w Programs,
     pub(super) variables: &'w mut VariablePool,
-    pub(super) counters: &'w mut Counters,
+    pub(super) counters: &'w mut AppsimCounters,
 }
 
 /// Whether a flow goes on.

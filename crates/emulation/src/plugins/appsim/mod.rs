@@ -17,8 +17,9 @@ use self::flow::{Carrier, Flow, Status, World};
 use self::program::{Programs, Side};
 use self::streams::{Role, Stream};
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::memory;
+use crate::namespace::Namespace;
 use crate::params::RpcError;
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
@@ -37,6 +38,7 @@ pub static SPEC: Spec = Spec {
         // The reference takes it for the one before.
         Method::new("appsim_ns_cnt", Target::Client, true),
     ],
+    counters: &[("", AppsimCounters::META)],
     keys: Keys::Only(&[
         "buf_list",
         "program_list",
@@ -55,7 +57,7 @@ const KINDS: u32 = 3 << 30;
 
 crate::counters! {
     /// Counters of the programs of a client.
-    pub(crate) struct Counters: u64, "appsim" {
+    pub(crate) struct AppsimCounters: u64, "appsim" {
         invalid_template: "eventInvalidtid", "invalid tid in client json ", "event", Error;
         invalid_program: "eventInvalidApp", "invalid app json ", "event", Error;
         tx_events: "eventTx", "write event ", "event", Info;
@@ -72,7 +74,7 @@ crate::counters! {
 /// One client.
 #[derive(Debug, Default)]
 struct AppClient {
-    counters: Counters,
+    counters: AppsimCounters,
     streams: Vec<Stream>,
     flows: FxHashSet<u32>,
 }
@@ -150,6 +152,17 @@ impl Plugin for AppSim {
         let state = call.client.and_then(|client| self.clients.get_mut(client));
         let state = state.ok_or_else(|| RpcError::new("the client has no programs"))?;
         counters::report(call.params, &mut [&mut state.counters])
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
+            show(0, &client.counters);
+        }
     }
 
     fn table_bytes(&self) -> usize {

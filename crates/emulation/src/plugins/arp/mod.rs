@@ -11,8 +11,9 @@ use allosaur_packet::link::ethernet::EtherType;
 use serde_json::{Value, json};
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
+use crate::namespace::Namespace;
 use crate::neighbor_cache::{Neighbor, NeighborCache, NeighborState, Wanted};
 use crate::params::{Params, RpcError};
 use crate::plugin::{
@@ -31,6 +32,7 @@ pub static SPEC: Spec = Spec {
         Method::new("arp_ns_iter", Target::Namespace, false),
         Method::new("arp_c_cmd_query", Target::Client, false),
     ],
+    counters: &[("", ArpCounters::META)],
     keys: Keys::Only(&["timer", "timer_disable", "enable"]),
     create: |_, _| Ok(Box::new(Arp::new())),
 };
@@ -207,6 +209,17 @@ impl Plugin for Arp {
         }
     }
 
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if client.is_none() {
+            show(0, self.refreshed());
+        }
+    }
+
     fn table_bytes(&self) -> usize {
         self.clients.table_bytes() + self.cache.table_bytes()
     }
@@ -363,7 +376,8 @@ impl Arp {
         reply.emit(payload);
     }
 
-    fn report(&mut self, params: &Value) -> Result<Value, RpcError> {
+    /// The counters, with those of the cache.
+    fn refreshed(&mut self) -> &mut ArpCounters {
         let counts = &self.cache.counts;
         let table = &mut self.counters;
         table.timer_learned = counts.timer_learned;
@@ -380,7 +394,11 @@ impl Arp {
         table.removed = counts.removed;
         table.associated = counts.associated;
         table.dissociated = counts.dissociated;
-        let reply = counters::report(params, &mut [&mut self.counters])?;
+        table
+    }
+
+    fn report(&mut self, params: &Value) -> Result<Value, RpcError> {
+        let reply = counters::report(params, &mut [self.refreshed()])?;
         if reply == Value::Bool(true) {
             self.cache.counts = Default::default();
         }

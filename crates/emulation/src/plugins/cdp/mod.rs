@@ -14,6 +14,7 @@ pub static SPEC: Spec = Spec {
     name: "cdp",
     frames: &[],
     methods: &[Method::new("cdp_client_cnt", Target::Client, true)],
+    counters: &[("", CdpCounters::META)],
     keys: Keys::Only(&["timer", "ver", "cs", "options"]),
     create: |_, _| Ok(Box::<Announcers<Cdp>>::default()),
 };

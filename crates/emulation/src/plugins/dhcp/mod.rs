@@ -30,6 +30,7 @@ pub static SPEC: Spec = Spec {
     name: "dhcp",
     frames: &[FrameKind::Dhcp],
     methods: &[Method::new("dhcp_client_cnt", Target::Client, true)],
+    counters: &[("", DhcpCounters::META)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
     create: |_, _| Ok(Box::<LeasePlugin<DhcpClient>>::default()),
 };

@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use self::server::Server;
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
+use crate::namespace::Namespace;
 use crate::params::RpcError;
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
@@ -23,6 +24,7 @@ pub static SPEC: Spec = Spec {
     name: "dhcpsrv",
     frames: &[FrameKind::DhcpServer],
     methods: &[Method::new("dhcpsrv_c_cnt", Target::Client, false)],
+    counters: &[("", server::DhcpServerCounters::META)],
     keys: Keys::Only(&[
         "default_lease",
         "min_lease",
@@ -86,6 +88,17 @@ impl Plugin for DhcpServers {
         let server = call.client.and_then(|id| self.servers.get_mut(id));
         let server = server.ok_or_else(|| RpcError::new("the client has no plugin dhcpsrv"))?;
         counters::report(call.params, &mut [&mut server.counters])
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if let Some(server) = client.and_then(|id| self.servers.get(id)) {
+            show(0, &server.counters);
+        }
     }
 
     fn table_bytes(&self) -> usize {

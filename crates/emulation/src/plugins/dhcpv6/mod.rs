@@ -32,6 +32,7 @@ pub static SPEC: Spec = Spec {
     name: "dhcpv6",
     frames: &[FrameKind::Dhcpv6],
     methods: &[Method::new("dhcpv6_client_cnt", Target::Client, true)],
+    counters: &[("", Dhcpv6Counters::META)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
     create: |_, _| Ok(Box::<LeasePlugin<Dhcpv6Client>>::default()),
 };

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use self::database::{Database, entries};
 use self::resolver::Resolver;
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::datagrams;
 use crate::dns::auto_play::{self, Played, Player};
 use crate::dns::cache;
 use crate::dns::message::{AUTHORITATIVE, Builder, FORMAT_ERROR, Message, NAME_ERROR, RESPONSE};
 use crate::dns::query::{self, Query};
+use crate::namespace::Namespace;
 use crate::params::{INVALID_PARAMS, Params, RpcError, mismatch};
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
@@ -34,6 +35,7 @@ pub static SPEC: Spec = Spec {
         Method::new("dns_c_cache_flush", Target::Client, true),
         Method::new("dns_ns_cnt", Target::Namespace, false),
     ],
+    counters: &[("", DnsCounters::META), ("client", DnsClientCounters::META)],
     keys: Keys::Only(&[
         "dns_server_ip",
         "name_server",
@@ -197,6 +199,22 @@ impl Plugin for Dns {
                 Ok(Value::Bool(true))
             }
             method => state.call_database(method, Params::new(call.params)),
+        }
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        match client {
+            None => show(0, &self.counters),
+            Some(client) => {
+                if let Some(client) = self.clients.get(client) {
+                    show(1, &client.counters);
+                }
+            }
         }
     }
 

@@ -16,8 +16,9 @@ use allosaur_packet::link::ethernet::EtherType;
 use serde_json::{Map, Value, json};
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError, bytes, failed_check};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::timers::TimerId;
@@ -41,6 +42,7 @@ pub static SPEC: Spec = Spec {
             needs_api: true,
         },
     ],
+    counters: &[("", Dot1xCounters::META), ("", tunnel::TlsCounters::META)],
     keys: Keys::Only(&init::KEYS),
     create: |_, init| {
         let init = Params::object(init, "dot1x.Dot1xCfg")?;
@@ -152,6 +154,20 @@ impl Plugin for Dot1x {
     fn missing(&self, client: ClientId, _is_ipv6: bool) -> Option<&'static str> {
         let supplicant = &self.clients.get(client)?.supplicant;
         (supplicant.state() != State::Authenticated).then_some("a login by 802.1X")
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
+            show(0, &client.supplicant.counters);
+            if let Some(tunnels) = &client.supplicant.tunnels {
+                show(1, &tunnels.counters);
+            }
+        }
     }
 
     fn table_bytes(&self) -> usize {

@@ -11,8 +11,9 @@ use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4View};
 use serde_json::Value;
 
 use crate::client::ClientId;
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError};
 use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
@@ -27,6 +28,7 @@ pub static SPEC: Spec = Spec {
         Method::new("icmp_c_stop_ping", Target::Client, false),
         Method::new("icmp_c_get_ping_stats", Target::Client, false),
     ],
+    counters: &[("", IcmpCounters::META)],
     keys: Keys::Only(&[]),
     create: |_, _| Ok(Box::new(Icmp::new())),
 };
@@ -108,6 +110,17 @@ impl Plugin for Icmp {
             ("icmp_c_stop_ping", Some(client)) => self.pings.stop(context, client),
             ("icmp_c_get_ping_stats", Some(client)) => self.pings.report(client, call.params),
             _ => counters::report(call.params, &mut [&mut self.counters]),
+        }
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if client.is_none() {
+            show(0, &self.counters);
         }
     }
 

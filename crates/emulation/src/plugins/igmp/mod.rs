@@ -12,13 +12,14 @@ use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4Option, Ipv4Options, Ipv4Vi
 use serde_json::{Value, json};
 
 use crate::client::ClientId;
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::multicast::count::{Count, count_table};
 use crate::multicast::groups::{Group, GroupError};
 use crate::multicast::membership::{Membership, Protocol, Refusal, Verb, designated, text};
 use crate::multicast::report::Message;
 use crate::multicast::{Family, Mute};
+use crate::namespace::Namespace;
 use crate::params::{RpcError, bytes};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
@@ -36,6 +37,7 @@ pub static SPEC: Spec = Spec {
         Method::new("igmp_ns_get_cfg", Target::Namespace, true),
         Method::new("igmp_ns_set_cfg", Target::Namespace, true),
     ],
+    counters: &[("", <Ipv4 as Family>::META)],
     keys: Keys::Only(&["mtu", "dmac", "vec", "version"]),
     create: |_, init| {
         Ok(Box::new(Igmp {
@@ -250,6 +252,17 @@ impl Plugin for Igmp {
             return counters::report(call.params, &mut [&mut self.membership.host.counts]);
         };
         self.membership.call(context, verb, call.params)
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if client.is_none() {
+            show(0, &self.membership.host.counts);
+        }
     }
 
     fn table_bytes(&self) -> usize {

@@ -12,13 +12,21 @@ use super::init::{ClientInit, Identity, Target};
 use super::link::Link;
 use super::record::Version;
 use crate::client::ClientId;
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::exports::ExportReport;
 use crate::field_engine::SplitMix;
 use crate::pace::Pace;
 use crate::params::{Params, RpcError, mismatch};
 use crate::plugin::Context;
 use crate::timers::TimerId;
+
+/// The tables of those who send messages out, in the order of the plugin's description.
+const LINK_TABLES: [&str; 4] = [
+    "IPFIX emu-udp exporter",
+    "IPFIX udp exporter",
+    "IPFIX file exporter",
+    "IPFIX http exporter",
+];
 
 /// The end of a turn of all generators.
 pub(super) const TURN: u32 = 0;
@@ -338,6 +346,17 @@ impl FlowExporter {
         let mut tables = self.link.counters();
         tables.push(&mut self.counters);
         counters::report(params, &mut tables)
+    }
+
+    /// Shows its tables of counters, with their places in the description of the plugin.
+    pub(super) fn show_counters(&mut self, show: &mut dyn FnMut(usize, &dyn Counters)) {
+        show(1, &self.counters);
+        for table in self.link.counters() {
+            let place = LINK_TABLES.iter().position(|name| *name == table.name());
+            if let Some(place) = place {
+                show(2 + place, table);
+            }
+        }
     }
 
     /// `ipfix_c_set_state`.

@@ -24,6 +24,7 @@ use self::trigger::{STEP, Trigger};
 use crate::client::{Client, ClientId, ClientMap};
 use crate::counters as tables;
 use crate::counters::Counters;
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError, mismatch};
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
@@ -40,6 +41,14 @@ pub static SPEC: Spec = Spec {
         Method::new("ipfix_c_set_gen_state", Target::Client, true),
         Method::new("ipfix_c_get_exp_info", Target::Client, true),
         Method::new("ipfix_ns_cnt", Target::Namespace, false),
+    ],
+    counters: &[
+        ("", NamespaceCounters::META),
+        ("exporter", counters::IpfixCounters::META),
+        ("emu_udp", counters::EmuUdpCounters::META),
+        ("udp", counters::UdpCounters::META),
+        ("file", counters::FileCounters::META),
+        ("http", counters::HttpCounters::META),
     ],
     keys: Keys::Own,
     create: |context, init| Ok(Box::new(Ipfix::new(context, init)?)),
@@ -126,6 +135,22 @@ impl Plugin for Ipfix {
 
     fn stop_auto_trigger(&mut self) {
         self.trigger = None;
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        match client {
+            None => show(0, &self.counters),
+            Some(client) => {
+                if let Some(exporter) = self.clients.get_mut(client) {
+                    exporter.show_counters(show);
+                }
+            }
+        }
     }
 
     fn table_bytes(&self) -> usize {

@@ -17,8 +17,10 @@ use serde_json::Value;
 use crate::client::ClientId;
 use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
+use crate::multicast::Family;
 use crate::multicast::count::Count;
 use crate::multicast::membership::{Membership, Verb};
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError};
 use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
 use crate::plugin::{
@@ -44,6 +46,11 @@ pub static SPEC: Spec = Spec {
         Method::new("ipv6_start_ping", Target::Client, false),
         Method::new("ipv6_stop_ping", Target::Client, false),
         Method::new("ipv6_get_ping_stats", Target::Client, false),
+    ],
+    counters: &[
+        ("nd", nd::NdCounters::META),
+        ("mld", <Ipv6 as Family>::META),
+        ("", PingCounters::META),
     ],
     keys: Keys::Only(&[
         "mtu",
@@ -179,6 +186,19 @@ impl Plugin for Ipv6Plugin {
             ("ipv6_stop_ping", Some(client)) => self.pings.stop(context, client),
             ("ipv6_get_ping_stats", Some(id)) => self.pings.report(id, call.params),
             _ => self.report(call.params),
+        }
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if client.is_none() {
+            show(0, self.discovery.counters());
+            show(1, &self.membership.host.counts);
+            show(2, &self.counters);
         }
     }
 

@@ -12,6 +12,7 @@ pub static SPEC: Spec = Spec {
     name: "lldp",
     frames: &[],
     methods: &[Method::new("lldp_client_cnt", Target::Client, true)],
+    counters: &[("", LldpCounters::META)],
     keys: Keys::Only(&["timer", "options"]),
     create: |_, _| Ok(Box::<Announcers<Lldp>>::default()),
 };

@@ -15,13 +15,14 @@ use serde_json::{Value, json};
 
 use self::client::MdnsClient;
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::datagrams;
 use crate::dns::auto_play::{self, Played, Player};
 use crate::dns::cache::{self, Cache};
 use crate::dns::message::{AUTHORITATIVE, Builder, Message, Question, RESPONSE};
 use crate::dns::query::{self, Query};
 use crate::frame::{Frame, FrameKind};
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::udp::Service;
@@ -38,6 +39,10 @@ pub static SPEC: Spec = Spec {
         Method::new("mdns_ns_cnt", Target::Namespace, false),
         Method::new("mdns_ns_cache_iter", Target::Namespace, true),
         Method::new("mdns_ns_cache_flush", Target::Namespace, true),
+    ],
+    counters: &[
+        ("", MdnsCounters::META),
+        ("client", client::MdnsClientCounters::META),
     ],
     keys: Keys::Only(&[
         "hosts",
@@ -174,6 +179,22 @@ impl Plugin for Mdns {
             }
             (method, Some(client)) => self.call_client(context, method, client, call.params),
             (method, None) => Err(RpcError::new(format!("{method} needs a client"))),
+        }
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        match client {
+            None => show(0, &self.counters),
+            Some(client) => {
+                if let Some(client) = self.clients.get(client) {
+                    show(1, &client.counters);
+                }
+            }
         }
     }
 

@@ -27,6 +27,7 @@ pub static SPEC: Spec = Spec {
         Method::new("ppp_c_client_ip", Target::Client, true),
         Method::new("ppp_c_server_mac", Target::Client, true),
     ],
+    counters: &[],
     keys: Keys::Only(&["user", "password", "timeout"]),
     create: |_, _| Ok(Box::<Ppp>::default()),
 };

@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use self::meta::{Object, Types, luid};
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::datagrams;
 use crate::field_engine::{FieldEngines, SplitMix};
+use crate::namespace::Namespace;
 use crate::pace::Pace;
 use crate::params::{Params, RpcError, failed_check};
 use crate::plugin::{
@@ -27,6 +28,7 @@ pub static SPEC: Spec = Spec {
     name: "tdl",
     frames: &[],
     methods: &[Method::new("tdl_c_cnt", Target::Client, true)],
+    counters: &[("", TdlCounters::META)],
     keys: Keys::Only(&[
         "dst",
         "rate_pps",
@@ -149,6 +151,17 @@ impl Plugin for Tdl {
         let sender = call.client.and_then(|client| self.clients.get_mut(client));
         let sender = sender.ok_or_else(|| RpcError::new("the client sends no TDL"))?;
         counters::report(call.params, &mut [&mut sender.counters])
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
+            show(0, &client.counters);
+        }
     }
 
     fn table_bytes(&self) -> usize {

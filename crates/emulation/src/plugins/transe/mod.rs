@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters;
+use crate::counters::{self, Counters};
+use crate::namespace::Namespace;
 use crate::params::{Params, RpcError};
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
@@ -19,6 +20,7 @@ pub static SPEC: Spec = Spec {
     name: "transe",
     frames: &[],
     methods: &[Method::new("transe_ns_cnt", Target::Namespace, true)],
+    counters: &[("", TranseCounters::META)],
     keys: Keys::Only(&["addr", "size", "loops"]),
     create: |_, _| Ok(Box::new(Transe::default())),
 };
@@ -109,6 +111,17 @@ impl Plugin for Transe {
 
     fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
         counters::report(call.params, &mut [&mut self.counters])
+    }
+
+    fn counters(
+        &mut self,
+        _namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        if client.is_none() {
+            show(0, &self.counters);
+        }
     }
 
     fn table_bytes(&self) -> usize {

@@ -18,15 +18,16 @@ use allosaur_packet::network::ipv6::Ipv6View;
 use allosaur_packet::transport::udp::UdpView;
 use serde_json::Value;
 
-use self::tcp_counters::Counted;
+use self::tcp_counters::{Counted, TcpCounters};
 use crate::client::ClientId;
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
+use crate::namespace::Namespace;
 use crate::params::RpcError;
 use crate::plugin::{
     Call, Context, Keys, Method, Plugin, PluginError, PluginId, Spec, Target, Timeout,
 };
-use crate::sockets::Datagram;
+use crate::sockets::{Datagram, FlowCounters, UdpCounters};
 
 pub(crate) use self::connections::{ConnectError, Connections};
 pub(crate) use self::settings::Settings;
@@ -37,6 +38,11 @@ pub static SPEC: Spec = Spec {
     name: "transport",
     frames: &[FrameKind::Transport],
     methods: &[Method::new("transport_client_cnt", Target::Client, true)],
+    counters: &[
+        ("tcp", TcpCounters::META),
+        ("", UdpCounters::META),
+        ("flows", FlowCounters::META),
+    ],
     keys: Keys::Only(&[
         "tcp_fasttick_msec",
         "tcp_keepalive",
@@ -120,6 +126,24 @@ impl Plugin for Transport {
             call.params,
             &mut [tcp, &mut sockets.udp, &mut sockets.flows],
         )
+    }
+
+    fn counters(
+        &mut self,
+        namespace: &mut Namespace,
+        client: Option<ClientId>,
+        show: &mut dyn FnMut(usize, &dyn Counters),
+    ) {
+        let Some(client) = client else {
+            return;
+        };
+        if let Some(tcp) = self.connections.counted(client) {
+            show(0, tcp);
+        }
+        if let Some(sockets) = namespace.sockets.get_mut(client) {
+            show(1, &sockets.udp);
+            show(2, &sockets.flows);
+        }
     }
 
     fn table_bytes(&self) -> usize {

@@ -1,5 +1,7 @@
 //! Counters of TCP, by BSD's names: those of the engine, in the reference's order.
 
+use std::sync::LazyLock;
+
 use crate::counters::{CounterMeta, Counters};
 use allosaur_engine::tcp;
 
@@ -15,13 +17,31 @@ pub(crate) struct Counted {
     pub(super) opened: u32,
 }
 
+/// Those that are no counter of the engine as it is.
+const OTHERS: [&str; 5] = [
+    "write_while_drain",
+    "already_closed",
+    "rcvackpack",
+    "rcvackbyte_of",
+    "predack",
+];
+
+/// Where the engine has each counter; nowhere those that it does not have as they are.
+static PLACES: LazyLock<Vec<Option<usize>>> = LazyLock::new(|| {
+    let own = TcpCounters::META.iter().map(|meta| meta.name);
+    own.map(|name| engine_place(name).filter(|_| !OTHERS.contains(&name)))
+        .collect()
+});
+
+fn engine_place(name: &str) -> Option<usize> {
+    let name = name.trim_start_matches("tcps_");
+    let mut names = tcp::TcpCounters::NAMES.iter();
+    names.position(|other| *other == name)
+}
+
 impl Counted {
     fn of_engine(&self, name: &str) -> u64 {
-        let name = name.trim_start_matches("tcps_");
-        let place = tcp::TcpCounters::NAMES
-            .iter()
-            .position(|other| *other == name);
-        place.map_or(0, |place| self.tcp.values()[place])
+        engine_place(name).map_or(0, |place| self.tcp.values()[place])
     }
 }
 
@@ -49,6 +69,13 @@ impl Counters for Counted {
             // An error there, and here nothing wrong.
             "predack" => 0,
             name => self.of_engine(name),
+        }
+    }
+
+    fn add_to(&self, sums: &mut [u64]) {
+        let values = self.tcp.values();
+        for ((index, place), sum) in PLACES.iter().enumerate().zip(sums) {
+            *sum += place.map_or_else(|| self.value(index), |place| values[place]);
         }
     }
 

@@ -6,6 +6,7 @@ pub(super) mod request;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use allosaur_emulation::params::RpcError;
 use allosaur_emulation::rpc::call::RpcCall;
@@ -19,9 +20,16 @@ use self::exports::ExportChannel;
 use self::request::{EmulationAnswer, EmulationRequest, ProcessUsage};
 use super::message::{Answer, Request};
 use super::rx_tap::{RxTap, bit};
+use crate::counters::EmulationBlock;
 
 /// Frames that are sent before what has arrived is looked at again.
 const FRAMES_PER_TURN: usize = 256;
+/// What clients count is published so long after it was published, when all are summed up.
+const PUBLISH_INTERVAL: Nanos = 500 * MILLISECOND;
+/// Clients and namespaces that are summed up in a turn, and when it goes on with the next: a million take
+/// four seconds, in which the thread does other things most of the time.
+const SUMMED_PER_TURN: usize = 256;
+const SUM_INTERVAL: Nanos = MILLISECOND;
 /// Who sleeps is woken for timers at most so often: a million clients have one every few microseconds.
 const TICK_MIN: Nanos = MILLISECOND;
 /// At least so often, however many there are.
@@ -47,6 +55,8 @@ pub struct EmulatedClients {
     changes: u64,
     /// The numbers of the last calls that could not be done: then their other parts are not.
     failed: VecDeque<u64>,
+    /// Where their counters are published, and when that is due.
+    published: Option<(Arc<EmulationBlock>, Nanos)>,
 }
 
 impl EmulatedClients {
@@ -60,7 +70,15 @@ impl EmulatedClients {
             exports: None,
             changes: 0,
             failed: VecDeque::with_capacity(FAILED_MAX),
+            published: None,
         }
+    }
+
+    /// The same; what they count is published there.
+    #[must_use]
+    pub fn publishing(mut self, block: Arc<EmulationBlock>) -> EmulatedClients {
+        self.published = Some((block, 0));
+        self
     }
 
     /// The same, with a way out of the emulation.
@@ -103,6 +121,9 @@ impl EmulatedClients {
             return Ok(Value::Null);
         }
         let reply = self.emulation.handle_call(now, call);
+        if let Some((_, due)) = &mut self.published {
+            *due = (*due).min(now + PUBLISH_INTERVAL);
+        }
         if reply.is_err() {
             self.failed.truncate(FAILED_MAX - 1);
             self.failed.push_front(number);
@@ -122,6 +143,26 @@ impl EmulatedClients {
         if let Some(exports) = &mut self.exports {
             exports.exchange(&mut self.emulation, now);
         }
+    }
+
+    /// Sums up the counters of some more clients, and publishes the sums when all are in them.
+    fn publish(&mut self, now: Nanos) {
+        let Some((block, due)) = &mut self.published else {
+            return;
+        };
+        if *due > now {
+            return;
+        }
+        let is_through = self.emulation.sum_up(SUMMED_PER_TURN);
+        if is_through {
+            block.publish(self.emulation.totals());
+        }
+        *due = match is_through {
+            false => now + SUM_INTERVAL,
+            true if self.emulation.totals().namespaces > 0 => now + PUBLISH_INTERVAL,
+            // Until a request comes.
+            true => Nanos::MAX,
+        };
     }
 
     /// How long timers wait for others at most.
@@ -180,6 +221,7 @@ impl RxTap for EmulatedClients {
         if self.due().is_some_and(|at| at <= now) {
             self.advance(now);
         }
+        self.publish(now);
         for _ in 0..FRAMES_PER_TURN {
             let Some(transmit) = self.emulation.poll_transmit() else {
                 return;
@@ -193,9 +235,12 @@ impl RxTap for EmulatedClients {
     fn poll_timeout(&self) -> Option<Nanos> {
         match self.emulation.has_transmit() {
             true => Some(0),
-            false => self
-                .due()
-                .map(|at| at.checked_next_multiple_of(self.tick()).unwrap_or(at)),
+            false => {
+                let timer = self.due();
+                let timer = timer.map(|at| at.checked_next_multiple_of(self.tick()).unwrap_or(at));
+                let published = self.published.as_ref().map(|(_, due)| *due);
+                timer.into_iter().chain(published).min()
+            }
         }
     }
 

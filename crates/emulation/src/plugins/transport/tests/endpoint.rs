@@ -19,6 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
     name: "endpoint",
     frames: &[],
     methods: &[],
+    counters: &[],
     keys: Keys::Own,
     create: |_, _| Ok(Box::new(Endpoints::default())),
 };
