@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::commands::ports::PortAttributes;
+use crate::port_attributes::PortAttributes;
 use crate::schema::doc;
 
 /// What a stateful profile does, or all of them together: the number that clients see.

@@ -5,8 +5,8 @@
 //! command table by [`reference::markdown`].
 //!
 //! Modules, each importing only from those before it: [`limits`], [`fields`], [`error`], [`command`],
-//! [`events`], [`commands`] (one file a noun), [`schema`], [`table`], [`request`], [`dialect`],
-//! [`exchange`], [`reference`](mod@reference).
+//! [`port_attributes`], [`events`], [`commands`] (one file a noun), [`schema`], [`table`], [`request`],
+//! [`dialect`], [`exchange`], [`reference`](mod@reference), [`python`].
 
 pub mod command;
 pub mod commands;
@@ -17,6 +17,7 @@ pub mod exchange;
 pub mod fields;
 pub mod limits;
 mod method;
+pub mod port_attributes;
 pub mod python;
 mod read;
 pub mod reference;

@@ -72,7 +72,7 @@ pub struct AbsoluteRate {
     /// What the value is: `raw` (a factor of the streams' rates), `pps`, `bps` (layer 2), `bpsl1`
     /// (layer 1) or `percentage` (of the line rate, at layer 1).
     #[serde(rename = "type")]
-    pub unit: RateUnit,
+    pub unit: MultiplierUnit,
     /// The value, above 0.
     #[serde(deserialize_with = "above_zero")]
     pub value: f64,
@@ -85,7 +85,7 @@ pub struct RateChange {
     pub op: MultiplierOperation,
     /// As of `start_traffic`.
     #[serde(rename = "type")]
-    pub unit: RateUnit,
+    pub unit: MultiplierUnit,
     /// The value, above 0.
     #[serde(deserialize_with = "above_zero")]
     pub value: f64,
@@ -116,7 +116,7 @@ pub enum MultiplierOperation {
 /// What a rate is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum RateUnit {
+pub enum MultiplierUnit {
     /// A factor of the rates in the streams.
     Raw,
     /// Bits per second at layer 2.
@@ -162,13 +162,13 @@ pub enum Multiplier {
 
 impl Multiplier {
     /// A value in its unit.
-    pub fn new(unit: RateUnit, value: f64) -> Multiplier {
+    pub fn new(unit: MultiplierUnit, value: f64) -> Multiplier {
         match unit {
-            RateUnit::Raw => Multiplier::Factor(value),
-            RateUnit::Bps => Multiplier::BitsPerSecondL2(value),
-            RateUnit::BpsL1 => Multiplier::BitsPerSecondL1(value),
-            RateUnit::Pps => Multiplier::PacketsPerSecond(value),
-            RateUnit::Percentage => Multiplier::Percent(value),
+            MultiplierUnit::Raw => Multiplier::Factor(value),
+            MultiplierUnit::Bps => Multiplier::BitsPerSecondL2(value),
+            MultiplierUnit::BpsL1 => Multiplier::BitsPerSecondL1(value),
+            MultiplierUnit::Pps => Multiplier::PacketsPerSecond(value),
+            MultiplierUnit::Percentage => Multiplier::Percent(value),
         }
     }
 }
