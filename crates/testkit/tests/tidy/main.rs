@@ -5,6 +5,7 @@
 //! check already needs no rule here.
 
 mod architecture;
+mod code_paths;
 mod cycles;
 mod headers;
 mod imports;
@@ -12,9 +13,9 @@ mod manifest;
 mod module_order;
 mod paths;
 mod purity;
-mod segment_path;
 mod sizes;
 mod source;
+mod type_names;
 mod unsafety;
 mod vocabulary;
 

@@ -159,6 +159,9 @@ impl<'ast> Visit<'ast> for Finder {
         self.add_tree(&item.tree, &[]);
     }
 
+    /// `pub(in crate::a)` says who may use an item, and uses nothing of `a`.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let segments: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
         self.add(path.span().start().line, &segments, false);

@@ -1,9 +1,6 @@
-//! Rule: modules and types have names that the field knows, and no two types of a crate that
-//! others may see share a name.
+//! Rule: modules and types have names that the field knows.
 //!
 //! `docs/glossary.md` says what the words are, and what to write instead of those in [`PRIVATE`].
-
-use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
 
@@ -71,10 +68,11 @@ fn parts(name: &str) -> Vec<String> {
     parts
 }
 
+/// The names in a file.
 #[derive(Default)]
-struct Names {
-    /// Of types, with the line.
-    types: Vec<(String, usize, bool)>,
+pub(crate) struct Names {
+    /// Of types: name, line, and whether others may see it.
+    pub(crate) types: Vec<(String, usize, bool)>,
     /// Of functions, fields and constants, with the line.
     others: Vec<(String, usize)>,
 }
@@ -132,7 +130,7 @@ impl<'ast> Visit<'ast> for Names {
     }
 }
 
-fn names(file: &RustFile) -> Names {
+pub(crate) fn names(file: &RustFile) -> Names {
     let mut names = Names::default();
     names.visit_file(&file.syntax);
     names
@@ -173,31 +171,6 @@ fn check_words(file: &RustFile) -> Vec<String> {
     violations
 }
 
-/// Public types of one crate by the same name, apart from those of modules that are each other's
-/// counterpart by feature.
-fn check_twice(files: &[RustFile]) -> Vec<String> {
-    let mut places: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
-    for file in files.iter().filter(|file| file.is_product()) {
-        let Some(crate_name) = file.crate_name() else {
-            continue;
-        };
-        if file.path.ends_with("/absent.rs") {
-            continue;
-        }
-        for (name, line, is_public) in names(file).types {
-            if is_public {
-                let key = (crate_name.to_owned(), name);
-                let place = format!("{}:{line}", file.path);
-                places.entry(key).or_default().push(place);
-            }
-        }
-    }
-    let twice = places.into_iter().filter(|(_, places)| places.len() > 1);
-    twice
-        .map(|((_, name), places)| format!("{}: type `{name}` more than once", places.join(", ")))
-        .collect()
-}
-
 #[test]
 fn modules_and_types_speak_the_fields_language() {
     let violations: Vec<String> = with_rust_files(|files| {
@@ -208,12 +181,7 @@ fn modules_and_types_speak_the_fields_language() {
 }
 
 #[test]
-fn public_types_of_a_crate_have_different_names() {
-    crate::assert_none(&with_rust_files(check_twice));
-}
-
-#[test]
-fn private_words_and_doubles_are_seen() {
+fn private_words_are_seen() {
     let file = |path: &str, text: &str| RustFile::new(path, text);
     let path = "crates/engine/src/stateful/news.rs";
     crate::assert_one(&check_words(&file(path, "")), &["`news`", "private word"]);
@@ -226,10 +194,4 @@ fn private_words_and_doubles_are_seen() {
     assert_eq!(found.len(), 4, "{found:?}");
     let text = "pub struct Restart;\nstruct Password;\n";
     crate::assert_none(&check_words(&file("crates/engine/src/vm/run.rs", text)));
-    let files = [
-        file("crates/engine/src/a.rs", "pub struct Path;\nstruct Side;\n"),
-        file("crates/engine/src/b.rs", "pub enum Path {}\nstruct Side;\n"),
-        file("crates/port/src/b.rs", "pub enum Path {}\n"),
-    ];
-    crate::assert_one(&check_twice(&files), &["`Path`", "a.rs:1", "b.rs:1"]);
 }
