@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from allosaur.server import LocalServer
 
+EMULATION = "allosaur_emulation_"
+
 
 @pytest.fixture(scope="module")
 def emulating(binary: str) -> Iterator[LocalServer]:
@@ -65,6 +67,39 @@ def test_frames_of_clients_are_in_the_registry(
         assert time.monotonic() < until, "the clients asked for no gateway"
     allosaur("stats", "--metrics", "port_packet", "no_such", *at).refused("no_such")
     assert allosaur("stop", "--emu", *here).code == 0
+
+
+def test_what_clients_count_is_seen_beside_other_traffic(
+    allosaur: Callable[..., Any], emulating: LocalServer, at: list[str]
+) -> None:
+    here = [*at, "--emu-port", str(emulating.emu_port)]
+    assert allosaur("start", "emu:ping", "-t", "clients=3", *here).code == 0
+
+    def until(is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        end_s = time.monotonic() + 60
+        while not is_so(told := allosaur("stats", *at, "--json").json()):
+            assert time.monotonic() < end_s, told
+        return told
+
+    def ready(told: dict[str, Any]) -> bool:
+        series = (
+            told.get("emulation", {}).get("metrics", {}).get(f"{EMULATION}ready_clients", {}).get("series")
+        )
+        return bool(series) and series[0]["value"] == 6
+
+    told = until(ready)
+    assert told["emulation"]["clients"] == 6
+    assert told["emulation"]["metrics"][f"{EMULATION}arp_pkt_tx_arp_query"]["series"][0]["value"] > 0
+    shown = allosaur("stats", *at).out
+    assert "arp_pkt_tx_arp_query" in shown and "sent packets" in shown
+    assert "Emulated: 2 namespaces, 6 clients, 6 ready" in allosaur("status", *at).out
+    top = allosaur("top", "--once", *at).out
+    assert "emulated  2 namespaces, 6 clients, 6 ready" in top
+    assert "arp_pkt_tx_arp_query" in top[top.index("Emulated clients") :]
+    assert allosaur("top", "--once", "--json", *at).json()["emulation"]["clients"] == 6
+    assert allosaur("stop", "--emu", *here).code == 0
+    until(lambda told: "emulation" not in told)
+    assert "mulated" not in allosaur("status", *at).out
 
 
 @pytest.mark.parametrize(
