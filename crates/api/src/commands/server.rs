@@ -272,7 +272,11 @@ pub const COMMANDS: &[Command] = &[
         errors: &[],
         example: Example {
             params: "{}",
-            result: r#"{"version": "v0.1.0", "build_date": "unknown", "build_time": "unknown", "built_by": "unknown", "mode": "STL", "modes": ["STL", "ASTF"]}"#,
+            result: concat!(
+                r#"{"version": "v"#,
+                env!("CARGO_PKG_VERSION"),
+                r#"", "build_date": "unknown", "build_time": "unknown", "built_by": "unknown", "mode": "STL", "modes": ["STL", "ASTF"]}"#
+            ),
         },
     },
     Command {
