@@ -155,7 +155,7 @@ def test_what_is_wrong_is_named(emu: Emu, tmp_path: Path) -> None:
 
 def test_no_server_is_said_with_what_to_do(allosaur: Any, tmp_path: Path) -> None:
     allosaur("emu", "show", "--server", "127.0.0.1:1").failed(3, "no emulated clients at", "server --emu")
-    allosaur("run", "arp_hosts", "--local").refused("emulates clients", "allosaur emu load")
+    allosaur("ndr", "arp_hosts", "--local").refused("emulates clients", "allosaur emu load")
     told = json.loads(allosaur("emu", "show", "--server", "127.0.0.1:1", "--json").out)
     assert (told["command"], told["ok"], told["exit_code"]) == ("emu", False, 3)
 

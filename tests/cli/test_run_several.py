@@ -132,3 +132,35 @@ def test_profiles_of_one_name_get_numbers(allosaur: Any) -> None:
         "imix": [0],
         "imix2": [2],
     }
+
+
+@pytest.mark.parametrize(
+    ("profile", "what"),
+    [
+        ("arp_hosts", "its gateway (ARP)"),
+        ("dhcp_clients", "an IPv4 lease (DHCP)"),
+        ("dhcpv6_clients", "an IPv6 lease (DHCPv6)"),
+        ("dot1x_supplicants", "a login (802.1X)"),
+        ("pppoe_sessions", "a session (PPPoE)"),
+    ],
+)
+def test_clients_that_nobody_answers_are_not_ready(allosaur: Any, profile: str, what: str) -> None:
+    words = ("-t", "clients=2", "-d", "100ms", "--local", "--json")
+    ended = allosaur("run", f"emu:{profile}", *words)
+    assert ended.code == 1, ended
+    assert json.loads(ended.out)["clients"]["waiting"] == {what: 2}
+
+
+def test_two_profiles_of_emulated_clients_have_namespaces_of_their_own(allosaur: Any) -> None:
+    words = ("--local", "-d", "200ms", "-t", "dhcp_server:client_port=-1")
+    words += ("-t", "dhcp_server:server_port=1")
+    ended = allosaur("run", "emu:dhcp_server", "emu:dhcp_clients", *words, "--json")
+    assert ended.code == 0, ended
+    loads = json.loads(ended.out)["loads"]
+    assert [one["clients"]["ready"] for one in loads.values()] == [1, 100]
+
+
+def test_two_profiles_that_want_one_namespace_are_refused(allosaur: Any) -> None:
+    allosaur("run", "emu:ping", "emu:ipv6", "--local", "-d", "200ms").refused(
+        "ping_hosts", "ipv6_hosts", "vlan"
+    )

@@ -203,6 +203,12 @@ class EMUClient(SaysWhatIsMissing):
             _print.dump(profile.to_json(), to_json=True)
             return
         self.remove_profile(max_rate)
+        self.add_profile(profile, max_rate, verbose)
+
+    def add_profile(self, profile: EMUProfile, max_rate: int | None = None, verbose: bool = False) -> None:
+        """Emulate a profile beside what is emulated already; its namespaces must be new ones."""
+        _check.kind("profile", profile, EMUProfile)
+        _check.rate(max_rate)
         self._requests.say(logging.INFO, "sending the profile")
         self.set_def_ns_plugs(profile.def_ns_plugs)
         self.add_ns(profile.ns_list)
@@ -288,15 +294,22 @@ class EMUClient(SaysWhatIsMissing):
             try:
                 for keys in self.yield_ns():
                     is_changed = True
-                    for key in keys:
-                        self.stop_autotriggers_ns(key)
-                        self.remove_clients(self.get_all_clients_for_ns(key), max_rate)
-                    self.remove_ns(keys)
+                    self.remove_ns_and_clients(keys, max_rate)
                 return
             except STLRpcError as error:
                 # What we remove ourselves changes the table that we read: go on with what is left.
                 if not (is_changed and is_interrupted(error)):
                     raise
+
+    def remove_ns_and_clients(
+        self, ns_keys: EMUNamespaceKey | list[EMUNamespaceKey], max_rate: int | None = None
+    ) -> None:
+        """Remove the clients of these namespaces, then the namespaces."""
+        keys = _check.several("ns_keys", ns_keys, EMUNamespaceKey)
+        for key in keys:
+            self.stop_autotriggers_ns(key)
+            self.remove_clients(self.get_all_clients_for_ns(key), max_rate)
+        self.remove_ns(keys)
 
     def stop_autotriggers_ns(self, ns_key: EMUNamespaceKey) -> None:
         """Let a namespace make no more clients by itself. Older servers do not know this, and need not."""

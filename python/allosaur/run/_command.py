@@ -83,7 +83,7 @@ def _connected(loads: Loads, where: RunServer) -> Iterator[None]:
 
 def _set_up(loads: Loads, thresholds: Mapping[str, Thresholds], interrupt: Interrupt) -> None:
     """Check all of them before anything of one is put onto the server. Raises :class:`CommandError`."""
-    _loads.refuse_shared_ports(loads)
+    _loads.refuse_shared_claims(loads)
     for load in loads.values():
         with told_of(load.name, len(loads) > 1):
             load.check(thresholds[load.name])

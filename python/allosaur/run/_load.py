@@ -106,14 +106,14 @@ class Load(ABC, Generic[ResultT_co]):
         """Return a metric that is not among `metrics`, but is known by the form of its name."""
         return None
 
-    def claims(self) -> Collection[int]:
-        """Return the ports that it needs for itself."""
+    def claims(self) -> Collection[int | str]:
+        """Return what it needs for itself: ports by number, all else in words."""
         return ()
 
     @property
     def used_ports(self) -> Collection[int]:
         """The ports of which counters are of this load."""
-        return self.claims()
+        return [claim for claim in self.claims() if isinstance(claim, int)]
 
     @property
     def port_count(self) -> int:

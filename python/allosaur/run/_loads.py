@@ -61,17 +61,23 @@ def client_of(loads: Mapping[str, Load[Any]]) -> Any:
     return next((one for one in clients if hasattr(one, "get_server_supported_cmds")), None)
 
 
-def refuse_shared_ports(loads: Mapping[str, Load[Any]]) -> None:
-    """Refuse two loads that want one port for themselves. Raises :class:`CommandError`."""
-    owners: dict[int, str] = {}
+def refuse_shared_claims(loads: Mapping[str, Load[Any]]) -> None:
+    """Refuse two loads that want the same for themselves. Raises :class:`CommandError`."""
+    owners: dict[int | str, str] = {}
     for name, load in loads.items():
-        for port in load.claims():
-            other = owners.setdefault(port, name)
-            if other != name:
+        for claim in load.claims():
+            other = owners.setdefault(claim, name)
+            if other == name:
+                continue
+            if isinstance(claim, str):
                 raise bad_input(
-                    f"port {port} is wanted by {other} and by {name}: give each ports of its own, such as "
-                    f"--ports {name}={port + 2},{port + 3}"
+                    f"{claim} is wanted by {other} and by {name}: give one of them another port or VLAN tag, "
+                    f"by its tunables (-t {name}:vlan=5) or in its profile"
                 )
+            raise bad_input(
+                f"port {claim} is wanted by {other} and by {name}: give each ports of its own, such as "
+                f"--ports {name}={claim + 2},{claim + 3}"
+            )
 
 
 def _names(paths: Sequence[Path]) -> Iterator[str]:

@@ -32,7 +32,7 @@ class DhcpServer:
             "pools": [pool],
         }
         plugins = {"arp": {}, "icmp": {}, "dhcpsrv": dhcpsrv}
-        server = EMUClientObj("02:00:00:60:00:01", ipv4="16.0.0.1", ipv4_dg="16.0.0.2", plugs=plugins)
+        server = EMUClientObj("02:00:00:60:00:01", ipv4="16.0.0.1", plugs=plugins)
         namespaces = [EMUNamespaceObj(EMUNamespaceKey(options.server_port), server)]
         if options.client_port >= 0:
             mac, plugins = Mac("02:00:00:70:00:01"), {"arp": {}, "icmp": {}, "dhcp": {}}

@@ -89,6 +89,9 @@ class EmulationLoad(Load[EmulationResult]):
         self._ready_s: float | None = None
         self._counters: list[Counter] = []
 
+    def claims(self) -> list[str]:
+        return [f"the namespace of {one.key}" for one in self._source.profile.ns_list]
+
     @property
     def used_ports(self) -> set[int]:
         return {one.key.vport for one in self._source.profile.ns_list}
@@ -116,12 +119,18 @@ class EmulationLoad(Load[EmulationResult]):
                 "replace them",
                 EXIT_SETUP,
             )
+        if there:
+            with explained("cannot remove the emulated clients"):
+                self.client.remove_profile()
 
     def put(self, interrupt: Interrupt) -> None:
-        """Load them, and wait until they are ready. Those that are not are for the verdict."""
+        """Load them, and wait until they are ready. Those that are not are for the verdict.
+
+        Other loads may have clients there, in other namespaces.
+        """
         with explained(f"profile {self._source.path}"):
-            self.client.load_profile(self._source.profile)
-            self._keys = self.client.get_all_ns()
+            self.client.add_profile(self._source.profile)
+            self._keys = [one.key for one in self._source.profile.ns_list]
             begun_s = time.monotonic()
             while not interrupt and time.monotonic() < begun_s + READY_S:
                 if self._read().ready >= self._asked:
@@ -163,7 +172,7 @@ class EmulationLoad(Load[EmulationResult]):
         )
 
     def clear(self) -> None:
-        self.client.remove_profile()
+        self.client.remove_ns_and_clients(list(self._keys))
 
     def asked(self) -> dict[str, Any]:
         return {"tunables": dict(self._source.tunables)}

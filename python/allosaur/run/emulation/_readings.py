@@ -10,18 +10,19 @@ from allosaur.cli.emulation import _counters
 from allosaur.run.emulation._counts import Clients, Counter
 
 if TYPE_CHECKING:
-    from allosaur import EMUClient, EMUNamespaceKey
+    from allosaur import EMUClient, EMUClientKey, EMUNamespaceKey
 
 _UNSET = (None, "", "0.0.0.0", "::", "00:00:00:00:00:00")
 _PAGE = 255
+_LOGGED_IN = "EAP_DONE_OK"
 
 
 def missing(info: Mapping[str, Any]) -> str:
-    """Return what a client waits for, as far as the server tells; empty when it is ready.
+    """Return what a client waits for, as far as its addresses tell; empty when it is ready.
 
     A client of which nothing is asked is ready at once.
     """
-    plugins = str(info.get("plug_names") or "").split(", ")
+    plugins = _plugins(info)
     leases = {"dhcp": ("ipv4", "an IPv4 lease (DHCP)"), "dhcpv6": ("dhcp_ipv6", "an IPv6 lease (DHCPv6)")}
     for plugin, (field, what) in leases.items():
         if plugin in plugins and info.get(field) in _UNSET:
@@ -39,16 +40,35 @@ def missing(info: Mapping[str, Any]) -> str:
 def clients(client: EMUClient, keys: Sequence[EMUNamespaceKey], asked: int) -> Clients:
     """Read how many clients are there, and how many of them are ready."""
     there = sum(one["active_clients"] for one in client.get_info_ns(list(keys))) if keys else 0
-    waiting = Sums(what for info in _infos(client, keys) if (what := missing(info)))
+    pages = (page for key in keys for page in client.yield_clients(key, _PAGE))
+    waiting = Sums(what for page in pages for what in _waits(client, page))
     return Clients(asked, there, max(there - waiting.total(), 0), dict(waiting), len(keys))
+
+
+def _waits(client: EMUClient, page: list[EMUClientKey]) -> Iterator[str]:
+    """Return what clients wait for that are not ready: to be let in, to be connected, then addresses."""
+    infos = list(zip(page, client.get_info_clients(page), strict=True))
+    logging_in = [key for key, info in infos if "dot1x" in _plugins(info)]
+    logins = zip(logging_in, client.dot1x.get_clients_info(logging_in), strict=True)
+    outside = {key for key, login in logins if login["state"] != _LOGGED_IN}
+    for key, info in infos:
+        if key in outside:
+            yield "a login (802.1X)"
+        elif "ppp" in _plugins(info) and not client.ppp.get_session(key):
+            yield "a session (PPPoE)"
+        elif what := missing(info):
+            yield what
+
+
+def _plugins(info: Mapping[str, Any]) -> list[str]:
+    return str(info.get("plug_names") or "").split(", ")
 
 
 def counters(client: EMUClient, keys: Sequence[EMUNamespaceKey], zero: bool = False) -> list[Counter]:
     """Read the counters of all plugins; those of namespaces and of their clients are added up."""
     found: dict[tuple[str, str], Counter] = {}
     for key in keys:
-        plugins = str(client.get_info_ns(key)[0]["plug_names"] or "").split(", ")
-        for plugin in plugins:
+        for plugin in _plugins(client.get_info_ns(key)[0]):
             if plugin not in client.registered_plugs:
                 continue
             for one in _rows(_counters.of_namespace(client, plugin, key, zero)):
@@ -68,9 +88,3 @@ def counters(client: EMUClient, keys: Sequence[EMUNamespaceKey], zero: bool = Fa
 def _rows(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
     for rows in tables.values():
         yield from rows
-
-
-def _infos(client: EMUClient, keys: Sequence[EMUNamespaceKey]) -> Iterator[Mapping[str, Any]]:
-    for key in keys:
-        for page in client.yield_clients(key, _PAGE):
-            yield from client.get_info_clients(page)
