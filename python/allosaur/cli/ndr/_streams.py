@@ -11,10 +11,10 @@ from allosaur.cli import _gateways, _profile
 from allosaur.cli._access import check_ports, refuse_running, take
 from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.ndr import _criteria
 from allosaur.cli.ndr._bench import Case, Counted, Scale, Subject
 from allosaur.cli.ndr._rates import packet_rate
 from allosaur.report import StreamCounters
+from allosaur.run._metrics import LATENCY
 from allosaur.run.streams import _groups
 from allosaur.run.streams._counts import Plan
 from allosaur.run.streams._load import StreamLoad, watched_ports
@@ -52,7 +52,7 @@ class StreamSubject(Subject[StreamResult]):
         if options.latency:
             for port, of_port in streams.items():
                 of_port.append(self._timed(of_port, port, case))
-        needy = [one for one in options.criteria if one.metric.needs == _criteria.LATENCY]
+        needy = [one for one in options.criteria if one.metric.needs == LATENCY]
         if needy and not any(
             one.get_flow_stats_type() == "latency" for all_ in streams.values() for one in all_
         ):

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from allosaur.run._metrics import Row, Values, at, whole
 from allosaur.run._thresholds import COUNT, Document, Labels, Metric, Reading
 
-Read = Callable[[Document, Labels], Sequence[Reading]]
+
+def _errors(row: Row) -> float:
+    return float(sum(one["value"] for one in row["errors"]))
 
 
-def _clients(name: str) -> Read:
-    return lambda document, _: [Reading(float(document["clients"][name]))]
+_READY = "clients that have their address and know their gateway"
+_ERRORS = "counters of errors of all plugins together"
 
 
-def _errors(document: Document, _: Labels) -> Sequence[Reading]:
-    return [Reading(float(sum(one["value"] for one in document["errors"])))]
+def _count(name: str, meaning: str, read: Values, decides: str, gains: bool = False) -> Metric:
+    return Metric(name, COUNT, meaning, read, decides=decides, gains=gains)
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric("clients", COUNT, "clients that are there", _clients("there"), decides="clients", gains=True),
-    Metric(
-        "clients.ready",
-        COUNT,
-        "clients that have their address and know their gateway",
-        _clients("ready"),
-        decides="ready",
-        gains=True,
-    ),
-    Metric("errors", COUNT, "counters of errors of all plugins together", _errors, decides="errors"),
+    _count("clients", "clients that are there", Values(whole, at("clients", "there")), "clients", True),
+    _count("clients.ready", _READY, Values(whole, at("clients", "ready")), "ready", True),
+    _count("errors", _ERRORS, Values(whole, _errors), "errors"),
 )
 """All metrics of emulated clients, but for the counters of their plugins."""
 

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
-from allosaur.report import HTTP_CLASSES
+from allosaur.report import HTTP_CLASSES, SIDES
+from allosaur.run._metrics import (
+    LATENCY,
+    MISSED,
+    PERCENTILE,
+    TELLS_NOT,
+    Row,
+    Value,
+    Values,
+    at,
+    latency,
+    share_and_count,
+    times,
+)
 from allosaur.run._thresholds import (
     BPS,
     COUNT,
     EACH,
     FPS,
     SHARE,
-    TIME,
     Document,
     Labels,
     Metric,
-    Reading,
     Thresholds,
     refuse_unknown,
     unmeasured,
@@ -26,10 +38,8 @@ from allosaur.run.flows._counts import FlowPlan
 if TYPE_CHECKING:
     from allosaur import ASTFClient, ASTFProfile, ASTFProfileLight
 
-Row = Mapping[str, Any]
-Value = Callable[[Row], float | None]
-_LATENCY, _PERCENTILE, _MISSED, _CLIENTS, _MESSAGES = "latency", "percentile", "missed", "clients", "messages"
-_OUTCOMES, _BYTES, _RESPONSES, _TIMED = "outcomes", "bytes", "responses", "times"
+_CLIENTS, _MESSAGES, _OUTCOMES = "clients", "messages", "outcomes"
+_BYTES, _RESPONSES, _TIMED = "bytes", "responses", "times"
 _TEMPLATE, _PORT, _COUNTER, _SIDE = "template", "port", "counter", "side"
 _ENDS = (
     ("completed", "flows whose program came to its end"),
@@ -55,68 +65,35 @@ def _rows(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
             yield f"template {name}", row
 
 
-def _of(value: Value, per_second: bool = False) -> Callable[[Document, Labels], list[Reading]]:
-    """Return what reads a value of the run, or of templates."""
-
-    def read(document: Document, labels: Labels) -> list[Reading]:
-        found = []
-        for where, row in _rows(document, labels):
-            counted = value(row)
-            if per_second and counted is not None:
-                counted = counted / document["duration_s"] if document["duration_s"] else None
-            found.append(Reading(counted, where))
-        return found
-
-    return read
+def _sides(document: Document, labels: Labels, sides: tuple[str, ...] = SIDES) -> Iterator[tuple[str, Row]]:
+    """Return the counters of each side that has flows, with its name and what it began."""
+    asked = labels.get(_SIDE, EACH)
+    for where, row in _rows(document, labels):
+        for side in sides:
+            begun = row[f"{side}s"]["begun_flows"]
+            if begun and asked in (EACH, side):
+                yield ", ".join(filter(None, (where, f"{side}s"))), {**row, "side": side, "begun": begun}
 
 
-def _share(part: Value, whole: Value) -> Value:
+def _ended(outcome: str) -> Value:
+    """Return what reads how many flows of a side ended so; of clients alone, who got no data.
+
+    A server of TRex's does not tell; there, those that found no other end stand for unanswered ones.
+    """
+
     def value(row: Row) -> float | None:
-        counted, of = part(row), whole(row)
-        return None if counted is None or not of else 100 * counted / of
+        if row["outcomes"] is not None:
+            return float(row["outcomes"][f"{row['side']}s"][outcome])
+        if outcome != "unanswered":
+            return None
+        clients = row["clients"]
+        return float(max(clients["begun_flows"] - clients["connected_flows"], 0))
 
     return value
 
 
-def _client(name: str) -> Value:
-    return lambda row: float(row["clients"][name])
-
-
-def _ended(outcome: str, is_share: bool) -> Callable[[Document, Labels], list[Reading]]:
-    """Return what reads how flows ended, of each side that has some; of clients alone, who got no data.
-
-    A server of TRex's does not tell; there, those that found no other end stand for unanswered ones.
-    """
-    sides = ("client",) if outcome == "unanswered" else ("client", "server")
-
-    def read(document: Document, labels: Labels) -> list[Reading]:
-        asked = labels.get(_SIDE, EACH)
-        found = []
-        for where, row in _rows(document, labels):
-            for side in sides:
-                begun = float(row[f"{side}s"]["begun_flows"])
-                if not begun or asked not in (EACH, side):
-                    continue
-                counted = _ends_of(row, side, outcome)
-                if counted is not None and is_share:
-                    counted = 100 * counted / begun
-                found.append(Reading(counted, ", ".join(filter(None, (where, f"{side}s")))))
-        return found
-
-    return read
-
-
-def _ends_of(row: Row, side: str, outcome: str) -> float | None:
-    if row["outcomes"] is not None:
-        return float(row["outcomes"][f"{side}s"][outcome])
-    if outcome != "unanswered":
-        return None
-    clients = row["clients"]
-    return float(max(clients["begun_flows"] - clients["connected_flows"], 0))
-
-
 def _http(name: str) -> Value:
-    return lambda row: None if row["outcomes"] is None else float(row["outcomes"]["clients"][f"http_{name}"])
+    return at("outcomes", "clients", f"http_{name}")
 
 
 def _responses(row: Row) -> float | None:
@@ -126,18 +103,9 @@ def _responses(row: Row) -> float | None:
     return max(sum(known), 1.0) if known else None
 
 
-def _time(time: str, key: str) -> Callable[[Document, Labels], list[Reading]]:
-    return lambda document, _: [Reading(document["times"].get(time, {}).get(key))]
-
-
-def _count(name: str) -> Value:
-    return lambda row: None if row[name] is None else float(row[name])
-
-
-def _errors(document: Document, labels: Labels) -> list[Reading]:
+def _errors(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
     """Return how often something went wrong; counters of bytes are read by their name only."""
     counter, side = labels.get(_COUNTER, EACH), labels.get(_SIDE, EACH)
-    found = []
     for where, row in _rows(document, labels):
         counted = [
             one["count"]
@@ -145,166 +113,113 @@ def _errors(document: Document, labels: Labels) -> list[Reading]:
             if side in (EACH, one["side"])
             and (counter == one["counter"] or (counter == EACH and "byte" not in one["counter"]))
         ]
-        found.append(Reading(float(sum(counted)), where))
-    return found
+        yield where, {"count": sum(counted)}
 
 
-def _latency(key: str) -> Callable[[Document, Labels], list[Reading]]:
-    def read(document: Document, labels: Labels) -> list[Reading]:
-        asked = labels.get(_PORT, EACH)
-        rows = [(port, row) for port, row in document["latency"].items() if asked in (EACH, port)]
-        return [Reading(row.get(key) if row["received"] else None, f"port {port}") for port, row in rows]
-
-    return read
+def _times(time: str, document: Document, _: Labels) -> Iterator[tuple[str, Row]]:
+    yield "", document["times"].get(time, {})
 
 
-def _echo_loss(document: Document, labels: Labels) -> list[Reading]:
+def _echoes(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
+    """Return what was counted of echo requests of each port."""
     asked = labels.get(_PORT, EACH)
-    return [
-        Reading(
-            100 * max(row["sent"] - row["received"], 0) / row["sent"] if row["sent"] else None, f"port {port}"
-        )
-        for port, row in document["latency"].items()
-        if asked in (EACH, port)
-    ]
+    for port, row in document["latency"].items():
+        if asked in (EACH, port):
+            yield f"port {port}", row
+
+
+def _echo_times(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
+    for where, row in _echoes(document, labels):
+        yield where, row if row["received"] else {}
 
 
 def _bits(side: str, way: str) -> Metric:
-    return Metric(
-        f"{side}.{way}.bps",
-        BPS,
-        f"bits of data a second that {side} {'sent' if way == 'tx' else 'received'}",
-        _of(lambda row: 8 * float(row[side][f"{way}_data_bytes"]), per_second=True),
-        (_TEMPLATE,),
-    )
+    meaning = f"bits of data a second that {side} {'sent' if way == 'tx' else 'received'}"
+    read = Values(_rows, at(side, f"{way}_data_bytes", times=8), per_second=True)
+    return Metric(f"{side}.{way}.bps", BPS, meaning, read, (_TEMPLATE,))
 
 
 def _both_of(outcome: str, meaning: str) -> tuple[Metric, Metric]:
     """Return a share and a count of flows that ended so."""
     is_of_clients = outcome == "unanswered"
-    labels = (_TEMPLATE,) if is_of_clients else (_SIDE, _TEMPLATE)
-    needs = _CLIENTS if is_of_clients else _OUTCOMES
-    more = (labels, needs, outcome, outcome == "completed")
-    return (
-        Metric(outcome, SHARE, f"{meaning}, of all", _ended(outcome, True), *more),
-        Metric(f"{outcome}.flows", COUNT, "the same, counted", _ended(outcome, False), *more),
+    rows = partial(_sides, sides=("client",)) if is_of_clients else _sides
+    return share_and_count(
+        outcome,
+        "flows",
+        f"{meaning}, of all",
+        Values(rows, _ended(outcome), at("begun")),
+        labels=(_TEMPLATE,) if is_of_clients else (_SIDE, _TEMPLATE),
+        needs=_CLIENTS if is_of_clients else _OUTCOMES,
+        decides=outcome,
+        gains=outcome == "completed",
     )
 
 
 def _http_metrics(name: str) -> tuple[Metric, Metric]:
     what = "that begin with no status line of HTTP/1" if name == "other" else f"of class {name}"
-    check = f"http.{name}"
-    share, counted = _of(_share(_http(name), _responses)), _of(_http(name))
-    return (
-        Metric(check, SHARE, f"responses {what}, of all", share, (_TEMPLATE,), _RESPONSES, check),
-        Metric(f"{check}.responses", COUNT, "the same, counted", counted, (_TEMPLATE,), _RESPONSES, check),
-    )
+    check, read = f"http.{name}", Values(_rows, _http(name), _responses)
+    more = ((_TEMPLATE,), _RESPONSES, check)
+    return share_and_count(check, "responses", f"responses {what}, of all", read, *more)
 
 
-_PERCENTILES = (
-    ("min", "min", "the shortest"),
-    ("average", "average", "the average"),
-    ("p50", "p50", "half of the flows kept to it"),
-    ("p90", "p90", "90 % of the flows kept to it"),
-    ("p99", "p99", "99 % of the flows kept to it"),
-    ("p99.9", "p99_9", "99.9 % of the flows kept to it"),
-    ("max", "max", "the longest"),
-)
+_TIMES = {
+    "min": "the shortest",
+    "average": "the average",
+    "p50": "half of the flows kept to it",
+    "p90": "90 % of the flows kept to it",
+    "p99": "99 % of the flows kept to it",
+    "p99.9": "99.9 % of the flows kept to it",
+    "max": "the longest",
+}
 _TIMES_MEAN = {
     "connect": "time from a client's SYN to the connection",
     "first_byte": "time from the beginning of a client's flow to its first data",
     "program": "time from the beginning of a client's flow to the end of its program",
 }
+_MISSED = "flows that were not opened in time, of those offered"
+_MISSED_READ = Values(_rows, at("missed_flows"), at("offered_flows"))
+_ERRORS = "error counters together, but those of bytes; or one, by its name"
+_LOST_MESSAGES = "UDP messages that were sent and not received, both ways"
+_LOST_BYTES = "bytes of TCP that programs sent and that were not received, both ways"
+_ECHO_LOSS = "echo requests without an answer, of those sent"
+_OPENED = Values(_rows, at("clients", "begun_flows"))
+_CONNECTED = Values(_rows, at("clients", "connected_flows"))
+_CONNECTED_RATE = Values(_rows, at("clients", "connected_flows"), per_second=True)
+_OF_CLIENTS = ((_TEMPLATE,), _CLIENTS)
+
+
+def _lost(row: Row) -> float:
+    return float(max(row["sent"] - row["received"], 0))
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "missed",
-        SHARE,
-        "flows that were not opened in time, of those offered",
-        _of(_share(_count("missed_flows"), _count("offered_flows"))),
-        needs=_MISSED,
-        decides="missed",
-    ),
-    Metric("missed.flows", COUNT, "the same, counted", _of(_count("missed_flows")), (), _MISSED, "missed"),
+    *share_and_count("missed", "flows", _MISSED, _MISSED_READ, (), MISSED, "missed"),
     *(one for name, meaning in _ENDS for one in _both_of(name, meaning)),
     *(one for name in HTTP_CLASSES for one in _http_metrics(name)),
     Metric(
-        "errors",
-        COUNT,
-        "error counters together, but those of bytes; or one, by its name",
-        _errors,
-        (_COUNTER, _SIDE, _TEMPLATE),
-        decides="errors",
+        "errors", COUNT, _ERRORS, Values(_errors, at("count")), (_COUNTER, _SIDE, _TEMPLATE), "", "errors"
     ),
     Metric(
-        "lost.messages",
-        COUNT,
-        "UDP messages that were sent and not received, both ways",
-        _of(_count("lost_messages")),
-        needs=_MESSAGES,
-        decides="messages",
+        "lost.messages", COUNT, _LOST_MESSAGES, Values(_rows, at("lost_messages")), (), _MESSAGES, "messages"
     ),
-    Metric(
-        "lost.bytes",
-        COUNT,
-        "bytes of TCP that programs sent and that were not received, both ways",
-        _of(_count("lost_bytes")),
-        needs=_BYTES,
-        decides="bytes",
-    ),
-    Metric(
-        "opened.flows",
-        COUNT,
-        "flows that clients opened",
-        _of(_client("begun_flows")),
-        (_TEMPLATE,),
-        _CLIENTS,
-    ),
-    Metric(
-        "connected.flows",
-        COUNT,
-        "flows of clients of which both ends knew",
-        _of(_client("connected_flows")),
-        (_TEMPLATE,),
-        _CLIENTS,
-    ),
-    Metric("offered.fps", FPS, "flows offered a second", _of(_count("offered_fps")), (), _CLIENTS),
-    Metric(
-        "connected.fps",
-        FPS,
-        "flows of clients connected a second",
-        _of(_client("connected_flows"), per_second=True),
-        (_TEMPLATE,),
-        _CLIENTS,
-    ),
+    Metric("lost.bytes", COUNT, _LOST_BYTES, Values(_rows, at("lost_bytes")), (), _BYTES, "bytes"),
+    Metric("opened.flows", COUNT, "flows that clients opened", _OPENED, *_OF_CLIENTS),
+    Metric("connected.flows", COUNT, "flows of clients of which both ends knew", _CONNECTED, *_OF_CLIENTS),
+    Metric("offered.fps", FPS, "flows offered a second", Values(_rows, at("offered_fps")), (), _CLIENTS),
+    Metric("connected.fps", FPS, "flows of clients connected a second", _CONNECTED_RATE, *_OF_CLIENTS),
     *(_bits(side, way) for side in ("clients", "servers") for way in ("tx", "rx")),
     *(
-        Metric(f"{time}.{name}", TIME, f"{what}: {meaning}", _time(time, f"{key}_us"), (), _TIMED)
+        one
         for time, what in _TIMES_MEAN.items()
-        for name, key, meaning in _PERCENTILES
-    ),
-    Metric(
-        "latency.loss",
-        SHARE,
-        "echo requests without an answer, of those sent",
-        _echo_loss,
-        (_PORT,),
-        _LATENCY,
-    ),
-    *(
-        Metric(f"latency.{name}", TIME, meaning, _latency(f"{key}_us"), (_PORT,), needs)
-        for name, key, meaning, needs in (
-            ("min", "min", "shortest time of an echo request", _LATENCY),
-            ("average", "average", "average time", _LATENCY),
-            ("p50", "p50", "time that half of them kept to", _PERCENTILE),
-            ("p90", "p90", "time that 90 % of them kept to", _PERCENTILE),
-            ("p99", "p99", "time that 99 % of them kept to", _PERCENTILE),
-            ("p99.9", "p99_9", "time that 99.9 % of them kept to", _PERCENTILE),
-            ("max", "max", "longest time of an echo request", _LATENCY),
-            ("jitter", "jitter", "jitter", _LATENCY),
+        for one in times(
+            time,
+            {name: f"{what}: {meaning}" for name, meaning in _TIMES.items()},
+            partial(_times, time),
+            needs=_TIMED,
         )
     ),
+    Metric("latency.loss", SHARE, _ECHO_LOSS, Values(_echoes, _lost, at("sent")), (_PORT,), LATENCY),
+    *latency("an echo request", "them", _echo_times, (_PORT,)),
 )
 """All metrics of flows."""
 
@@ -321,15 +236,15 @@ def refuse_unmeasured(
         refuse_unknown(one, _TEMPLATE, fields.get("tg_names") or ())
         refuse_unknown(one, _SIDE, ("client", "server"))
         refuse_unknown(one, _PORT, map(str, client.ports))
-        if needs in (_LATENCY, _PERCENTILE) and not plan.latency_pps:
+        if needs in (LATENCY, PERCENTILE) and not plan.latency_pps:
             raise unmeasured(one, "latency is not measured; -l PPS measures it, such as -l 100")
-        if needs == _PERCENTILE and "get_status" not in supported:
-            raise unmeasured(one, "a server of TRex's does not tell it")
-        if needs == _MISSED and "get_flow_rates" not in supported:
-            raise unmeasured(one, "a server of TRex's does not tell it")
+        if needs == PERCENTILE and "get_status" not in supported:
+            raise unmeasured(one, TELLS_NOT)
+        if needs == MISSED and "get_flow_rates" not in supported:
+            raise unmeasured(one, TELLS_NOT)
         if needs in (_OUTCOMES, _RESPONSES, _TIMED) and "get_flow_outcomes" not in supported:
-            raise unmeasured(one, "a server of TRex's does not tell it")
-        if needs in (_CLIENTS, _MISSED, _RESPONSES, _TIMED, _BYTES) and plan.servers_only:
+            raise unmeasured(one, TELLS_NOT)
+        if needs in (_CLIENTS, MISSED, _RESPONSES, _TIMED, _BYTES) and plan.servers_only:
             raise unmeasured(one, "with --servers-only no client opens flows")
         if needs == _MESSAGES and (not has_udp or plan.servers_only):
             raise unmeasured(one, "no UDP messages go between clients and servers of this run")

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from allosaur.run._metrics import (
+    LATENCY,
+    MISSED,
+    PERCENTILE,
+    TELLS_NOT,
+    Row,
+    Rows,
+    Value,
+    Values,
+    latency,
+    share_and_count,
+)
 from allosaur.run._thresholds import (
     BPS,
     COUNT,
     EACH,
     PPS,
-    SHARE,
-    TIME,
     Document,
     Labels,
     Metric,
-    Reading,
     Thresholds,
+    Unit,
     refuse_unknown,
     unmeasured,
 )
@@ -29,66 +37,42 @@ from allosaur.run.streams._groups import Grouping
 if TYPE_CHECKING:
     from allosaur import STLClient, STLStream
 
-Row = Mapping[str, Any]
-Value = Callable[[Row], float | None]
-_LATENCY, _PERCENTILE, _MISSED, _DIRECTION = "latency", "percentile", "missed", "direction"
+_DIRECTION = "direction"
 _PORT, _STREAM = "port", "stream"
 _BOTH = (_PORT, _STREAM)
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """A metric that adds up over rows of the document, or is the share of one sum of another."""
+def _rows(source: str) -> Rows:
+    """Return what finds rows: `directions` or `ports`, and with the label of a stream `streams`."""
 
-    of_port: str
-    """Where its rows are in the document without the label of a stream: `directions` or `ports`."""
-    part: Value
-    whole: Value | None = None
-    per_second: bool = False
+    def rows(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
+        found: Sequence[Row]
+        if _STREAM in labels or source != "ports":
+            found = document["streams" if _STREAM in labels else source]
+        else:
+            found = [{"port": int(port), **row} for port, row in document["ports"].items()]
+        port, stream = labels.get(_PORT, EACH), labels.get(_STREAM, EACH)
+        for row in found:
+            has_port = port == EACH or str(row["port"]) == port
+            if has_port and (stream == EACH or stream in row["names"]):
+                yield _name(row), row
 
-    def __call__(self, document: Document, labels: Labels) -> list[Reading]:
-        """Read it."""
-        source = "streams" if _STREAM in labels else self.of_port
-        rows = list(_rows(document, source, labels))
-        if EACH in labels.values():
-            return [Reading(self._value(document, [row]), _name(row)) for row in rows]
-        where = ", ".join(f"{name} {value}" for name, value in labels.items())
-        return [Reading(self._value(document, rows), where)]
-
-    def _value(self, document: Document, rows: Sequence[Row]) -> float | None:
-        part = _sum(self.part, rows)
-        if part is None:
-            return None
-        if self.per_second:
-            return part / document["duration_s"] if document["duration_s"] else None
-        if self.whole is None:
-            return part
-        whole = _sum(self.whole, rows)
-        return 100 * part / whole if whole else None
-
-
-def _rows(document: Document, source: str, labels: Labels) -> Iterator[Row]:
-    """Return the rows that have the labels."""
-    if source == "ports":
-        found: Sequence[Row] = [{"port": int(port), **row} for port, row in document["ports"].items()]
-    else:
-        found = document[source]
-    port, stream = labels.get(_PORT, EACH), labels.get(_STREAM, EACH)
-    for row in found:
-        has_port = port == EACH or str(row["port"]) == port
-        if has_port and (stream == EACH or stream in row["names"]):
-            yield row
-
-
-def _sum(value: Value, rows: Sequence[Row]) -> float | None:
-    """Return the sum over the rows that know; `None` when none does."""
-    known = [one for row in rows if (one := value(row)) is not None]
-    return math.fsum(known) if known else None
+    return rows
 
 
 def _name(row: Row) -> str:
     port = f"port {row['port']}"
     return f"stream {', '.join(row['names'])}, {port}" if "names" in row else port
+
+
+def _measured(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
+    """Return the latency of each stream that is measured: the worst of them counts.
+
+    Of a measured stream of which nothing arrived there is no time, but its packets are counted.
+    """
+    for name, row in _rows("streams")(document, labels):
+        if row["latency"] is not None or row["out_of_order_packets"] is not None:
+            yield name, row["latency"] or {}
 
 
 def _field(*names: str, times: float = 1) -> Value:
@@ -111,106 +95,51 @@ def _lost_known(row: Row) -> float | None:
     return None if row["lost_packets"] is None else _field("sent_packets", "tx_packets")(row)
 
 
-def _measured(key: str) -> Callable[[Document, Labels], list[Reading]]:
-    """Return what reads the latency of each stream that is measured: the worst of them counts."""
-
-    def read(document: Document, labels: Labels) -> list[Reading]:
-        # Of a measured stream of which nothing arrived there is no time, but its packets are counted.
-        rows = [
-            row
-            for row in _rows(document, "streams", labels)
-            if row["latency"] is not None or row["out_of_order_packets"] is not None
-        ]
-        return [Reading((row["latency"] or {}).get(key), _name(row)) for row in rows]
-
-    return read
+def _sum(source: str, part: str, whole: Value | None = None) -> Values:
+    return Values(_rows(source), _field(part), whole, is_summed=True)
 
 
-def _rate(name: str, meaning: str, of: str, unit: Any, times: float = 1) -> Metric:
-    return Metric(name, unit, meaning, _Sums("ports", _field(of, times=times), per_second=True), _BOTH)
+def _count(
+    name: str,
+    meaning: str,
+    read: Values,
+    labels: Sequence[str] = _BOTH,
+    needs: str = "",
+    decides: str = "",
+) -> Metric:
+    return Metric(name, COUNT, meaning, read, labels, needs, decides)
 
 
-_LOST = _field("lost_packets")
+def _rate(
+    name: str, meaning: str, of: str, unit: Unit, times: float = 1, labels: Sequence[str] = _BOTH
+) -> Metric:
+    read = Values(_rows("ports"), _field(of, times=times), per_second=True, is_summed=True)
+    return Metric(name, unit, meaning, read, labels)
+
+
+_LOST = "packets that were sent and not received, of those sent"
+_MISSED = "packets that were not sent in time, of those offered"
+_LOST_SUM = _sum("directions", "lost_packets", _lost_known)
+_MISSED_SUM = _sum("ports", "missed_packets", _offered)
+_TWICE_SUM = _sum("directions", "duplicate_packets")
+_TWICE = "packets that were received more often than they were sent"
+_LATE = "packets that arrived after later ones, of streams whose latency is measured"
+_OTHER = "packets of others that were received beside"
+_OFFERED = "packets offered a second: sent, lost at the port, and missed"
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "loss",
-        SHARE,
-        "packets that were sent and not received, of those sent",
-        _Sums("directions", _LOST, _lost_known),
-        _BOTH,
-        _DIRECTION,
-        "loss",
-    ),
-    Metric("loss.packets", COUNT, "the same, counted", _Sums("directions", _LOST), _BOTH, _DIRECTION, "loss"),
-    Metric(
-        "missed",
-        SHARE,
-        "packets that were not sent in time, of those offered",
-        _Sums("ports", _field("missed_packets"), _offered),
-        _BOTH,
-        _MISSED,
-        "missed",
-    ),
-    Metric(
-        "missed.packets",
-        COUNT,
-        "the same, counted",
-        _Sums("ports", _field("missed_packets")),
-        _BOTH,
-        _MISSED,
-        "missed",
-    ),
-    Metric(
-        "duplicates.packets",
-        COUNT,
-        "packets that were received more often than they were sent",
-        _Sums("directions", _field("duplicate_packets")),
-        _BOTH,
-        _DIRECTION,
-        "duplicates",
-    ),
-    Metric(
-        "out_of_order.packets",
-        COUNT,
-        "packets that arrived after later ones, of streams whose latency is measured",
-        _Sums("streams", _field("out_of_order_packets")),
-        _BOTH,
-        _LATENCY,
-    ),
-    Metric(
-        "other.packets",
-        COUNT,
-        "packets of others that were received beside",
-        _Sums("ports", _field("other_packets")),
-        (_PORT,),
-        "other",
-    ),
-    Metric("tx.packets", COUNT, "packets sent", _Sums("ports", _field("tx_packets")), _BOTH),
-    Metric("rx.packets", COUNT, "packets received", _Sums("ports", _field("rx_packets")), _BOTH),
-    Metric(
-        "offered.pps",
-        PPS,
-        "packets offered a second: sent, lost at the port, and missed",
-        _Sums("ports", _field("offered_packets"), per_second=True),
-        (_PORT,),
-    ),
+    *share_and_count("loss", "packets", _LOST, _LOST_SUM, _BOTH, _DIRECTION, "loss"),
+    *share_and_count("missed", "packets", _MISSED, _MISSED_SUM, _BOTH, MISSED, "missed"),
+    _count("duplicates.packets", _TWICE, _TWICE_SUM, _BOTH, _DIRECTION, "duplicates"),
+    _count("out_of_order.packets", _LATE, _sum("streams", "out_of_order_packets"), _BOTH, LATENCY),
+    _count("other.packets", _OTHER, _sum("ports", "other_packets"), (_PORT,), "other"),
+    _count("tx.packets", "packets sent", _sum("ports", "tx_packets")),
+    _count("rx.packets", "packets received", _sum("ports", "rx_packets")),
+    _rate("offered.pps", _OFFERED, "offered_packets", PPS, labels=(_PORT,)),
     _rate("tx.pps", "packets sent a second", "tx_packets", PPS),
     _rate("rx.pps", "packets received a second", "rx_packets", PPS),
     _rate("tx.bps", "bits sent a second, of layer 2 with FCS", "tx_bytes", BPS, 8),
     _rate("rx.bps", "bits received a second, of layer 2 with FCS", "rx_bytes", BPS, 8),
-    *(
-        Metric(f"latency.{name}", TIME, meaning, _measured(f"{key}_us"), _BOTH, needs)
-        for name, key, meaning, needs in (
-            ("min", "min", "shortest time of a packet", _LATENCY),
-            ("average", "average", "average time", _LATENCY),
-            ("p50", "p50", "time that half of the packets kept to", _PERCENTILE),
-            ("p90", "p90", "time that 90 % of the packets kept to", _PERCENTILE),
-            ("p99", "p99", "time that 99 % of the packets kept to", _PERCENTILE),
-            ("p99.9", "p99_9", "time that 99.9 % of the packets kept to", _PERCENTILE),
-            ("max", "max", "longest time of a packet", _LATENCY),
-            ("jitter", "jitter", "jitter", _LATENCY),
-        )
-    ),
+    *latency("a packet", "the packets", _measured, _BOTH),
 )
 """All metrics of streams."""
 
@@ -236,9 +165,9 @@ def refuse_unmeasured(
         refuse_unknown(one, _PORT, map(str, ports))
         port = one.labels.get(_PORT, EACH)
         rows = [row for row in grouping.rows if port in (EACH, str(row.port))]
-        if _STREAM in one.labels or needs in (_LATENCY, _PERCENTILE):
+        if _STREAM in one.labels or needs in (LATENCY, PERCENTILE):
             refuse_unknown(one, _STREAM, (name for row in rows for name in row.names))
-        if needs in (_LATENCY, _PERCENTILE):
+        if needs in (LATENCY, PERCENTILE):
             stream = one.labels.get(_STREAM, EACH)
             named = [row for row in rows if stream == EACH or stream in row.names]
             if not any((row.port, row.pg_id) in measured for row in named):
@@ -247,8 +176,8 @@ def refuse_unmeasured(
                     "the profile does not measure latency there; give a stream "
                     "flow_stats=STLFlowLatencyStats(pg_id=...)",
                 )
-        if needs in (_PERCENTILE, _MISSED) and not is_ours:
-            raise unmeasured(one, "a server of TRex's does not tell it")
+        if needs in (PERCENTILE, MISSED) and not is_ours:
+            raise unmeasured(one, TELLS_NOT)
         if needs == "other" and grouping.ungrouped:
             raise unmeasured(one, "packets of others are not told from those of this run, counted by ports")
         if needs == _DIRECTION:
