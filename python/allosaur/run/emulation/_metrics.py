@@ -13,7 +13,7 @@ def _errors(row: Row) -> float:
 
 
 _READY = "clients that have their address and know their gateway"
-_ERRORS = "counters of errors of all plugins together"
+_ERRORS = "error counters of all plugins together"
 
 
 def _count(name: str, meaning: str, read: Values, decides: str, gains: bool = False) -> Metric:
