@@ -58,6 +58,16 @@ def seconds(value: float) -> str:
     return f"{_three_digits(value * 1e9)} ns" if value else "0 s"
 
 
+def microseconds(value: float | None) -> str:
+    """Return a time that was measured in microseconds, or a dash where none was."""
+    return "-" if value is None else seconds(value * 1e-6)
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share with three significant digits."""
+    return f"{100 * part / max(whole, 1):.3g} %"
+
+
 def cut(text: str, width: int) -> str:
     """Return a text that is no wider than this: what is missing is marked, and no number is shown in part."""
     if len(text) <= width:

@@ -14,7 +14,13 @@ from allosaur.report._flow_counters import (
     SideRates,
 )
 from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
-from allosaur.report._latency import LatencyRow, latency_headline, latency_section, times_table
+from allosaur.report._latency import (
+    LATENCY_COLUMNS,
+    LatencyRow,
+    latency_headline,
+    latency_section,
+    times_table,
+)
 from allosaur.report._model import (
     Chart,
     Check,
@@ -32,11 +38,12 @@ from allosaur.report._numbers import NOT_COUNTED, count, microseconds, share, sh
 from allosaur.report._page import write_report
 from allosaur.report._readings import Readings, whole
 from allosaur.report._scale import Axis, Point, linear_axis, named_axis
-from allosaur.report._streams import Direction, StreamCounters, StreamLatency, lost_total
+from allosaur.report._streams import Direction, StreamCounters, StreamLatency, known_sum
 
 __all__ = [
     "FAILED",
     "HTTP_CLASSES",
+    "LATENCY_COLUMNS",
     "NOT_COUNTED",
     "SIDES",
     "TIMES",
@@ -69,10 +76,10 @@ __all__ = [
     "Table",
     "count",
     "difference",
+    "known_sum",
     "latency_headline",
     "latency_section",
     "linear_axis",
-    "lost_total",
     "microseconds",
     "named_axis",
     "number",

@@ -102,6 +102,12 @@ class Outcomes:
             if any(values) or name == "completed":
                 yield label, values
 
+    def timed(self) -> Iterator[tuple[str, int, Mapping[str, float]]]:
+        """Return what a table calls each time of clients' flows that was measured, of how many, and it."""
+        for name, label in TIMES.items():
+            if was_timed(times := self.times.get(name, {})):
+                yield label, int(times["count"]), times
+
     def failures(self) -> list[tuple[str, str, int]]:
         """Return how many flows ended before their program did, as (side, outcome, how many)."""
         found = [

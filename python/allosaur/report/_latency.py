@@ -13,7 +13,7 @@ from allosaur.report._streams import StreamLatency
 LINES_MAX = 8
 """Curves in one chart, of those with the longest times. The table has them all."""
 _ROWS_MAX = 100
-_COLUMNS = {
+LATENCY_COLUMNS = {
     "min": "min_us",
     "average": "average_us",
     "p50": "p50_us",
@@ -23,7 +23,8 @@ _COLUMNS = {
     "max": "max_us",
     "jitter": "jitter_us",
 }
-_CURVE = {name: field for name, field in _COLUMNS.items() if name not in ("average", "jitter")}
+"""What is measured of times in microseconds: how a table calls it, and its name."""
+_CURVE = {name: field for name, field in LATENCY_COLUMNS.items() if name not in ("average", "jitter")}
 _LINEAR_UP_TO = 20.0
 """From how many times the least on the times are drawn by powers of ten."""
 
@@ -64,12 +65,12 @@ def times_table(
     title: str, counted: str, rows: Sequence[tuple[str, int, Mapping[str, float | None]]]
 ) -> Table:
     """Return a table of times: of each row its name, how many were `counted`, and microseconds."""
-    columns = [text(""), number(counted), *map(number, _COLUMNS)]
+    columns = [text(""), number(counted), *map(number, LATENCY_COLUMNS)]
     cells = [
         (
             name,
             count(n),
-            *("" if (us := times.get(key)) is None else microseconds(us) for key in _COLUMNS.values()),
+            *("" if (us := times.get(key)) is None else microseconds(us) for key in LATENCY_COLUMNS.values()),
         )
         for name, n, times in rows
     ]

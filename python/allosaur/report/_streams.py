@@ -123,7 +123,7 @@ def percent(part: int, whole: int) -> float:
     return 100 * part / whole if whole else 0.0
 
 
-def lost_total(directions: Iterable[Direction]) -> int | None:
-    """Return what was lost in all directions; `None` when nobody could have received any."""
-    known = [one.lost_packets for one in directions if one.lost_packets is not None]
+def known_sum(values: Iterable[int | None]) -> int | None:
+    """Return the sum of what is known; `None` when nothing is."""
+    known = [value for value in values if value is not None]
     return sum(known) if known else None

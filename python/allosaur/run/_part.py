@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from allosaur.report import Check, Headline, Part, Section
+from allosaur.report import Check, Headline, Part, Section, count, share
 from allosaur.run._result import Result
 from allosaur.run._verdict import Verdict, checks_of
 
@@ -34,3 +34,14 @@ def part_of(
         hints=result.hints if hints is None else hints,
         notes=[f"Warning: {warning}" for warning in result.all_warnings],
     )
+
+
+def missed_headline(label: str, missed: int, offered: int) -> Headline:
+    """Return how much of the load was late."""
+    note = f"{share(missed, offered)} of the load" if missed else "the load was reached"
+    return Headline(label, count(missed), note, missed > 0)
+
+
+def errors_headline(errors: int) -> Headline:
+    """Return how often something went wrong."""
+    return Headline("Errors counted", count(errors), "" if errors else "all counters are zero", errors > 0)

@@ -65,7 +65,7 @@ TIME = Unit(
     "us",
     "100us",
     {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6},
-    lambda value: _format.seconds(value * 1e-6),
+    _format.microseconds,
 )
 COUNT = Unit("", "10", dict(_PREFIXES), lambda value: f"{value:,.10g}")
 ANY = ("*",)

@@ -13,7 +13,7 @@ from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.ndr._bench import Case, Counted, Scale, Subject
 from allosaur.cli.ndr._rates import packet_rate
-from allosaur.report import StreamCounters
+from allosaur.report import LATENCY_COLUMNS, StreamCounters
 from allosaur.run._metrics import LATENCY
 from allosaur.run.streams import _groups
 from allosaur.run.streams._counts import Plan
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _PACKETS_MIN = 10
 """The least load is so many packets in the shortest trial, or this share of the highest load."""
 _LOAD_MIN_SHARE = 1e-5
-_TIMES = ("min_us", "average_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us", "jitter_us")
 
 
 class StreamSubject(Subject[StreamResult]):
@@ -166,7 +165,7 @@ def _timed_details(streams: Sequence[StreamCounters]) -> dict[str, Any]:
     counted = [one.out_of_order_packets for one in streams if one.out_of_order_packets is not None]
     worst = {
         name: max(values)
-        for name in _TIMES
+        for name in LATENCY_COLUMNS.values()
         if (values := [value for one in measured if (value := getattr(one, name)) is not None])
     }
     if worst:

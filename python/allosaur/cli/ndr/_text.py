@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from allosaur.cli import _format
 from allosaur.cli.ndr._progress import percent, told
 from allosaur.cli.ndr._result import CaseResult
+from allosaur.report import LATENCY_COLUMNS
 from allosaur.run._cut_short import UNTIL_THEN
 from allosaur.search import Bounds, Trial
 
@@ -73,23 +74,19 @@ def points(result: CaseResult) -> str:
     """Return the table of trials at shares of the first limit."""
     first = result.first
     assert first is not None, "points are shares of a limit"
-    header = [f"{result.case.name}, at", "load", "lost", "min", "average", "p50", "p99", "p99.9", "max"]
-    names = ("min_us", "average_us", "p50_us", "p99_us", "p99_9_us", "max_us")
+    columns = [name for name in LATENCY_COLUMNS if name not in ("p90", "jitter")]
+    header = [f"{result.case.name}, at", "load", "lost", *columns]
+    names = [LATENCY_COLUMNS[name] for name in columns]
     rows = [
         [
             f"{100 * share:g} % of {first.goal.name}",
             result.scale.said(trial.load),
             percent(trial.loss_ratio),
-            *(_time(trial, name) for name in names),
+            *(_format.microseconds((trial.details.get("latency") or {}).get(name)) for name in names),
         ]
         for share, trial in result.points
     ]
     return _format.table(header, rows)
-
-
-def _time(trial: Trial, name: str) -> str:
-    value = (trial.details.get("latency") or {}).get(name)
-    return "-" if value is None else _format.seconds(value * 1e-6)
 
 
 def problem(result: CaseResult) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allosaur.report import Chart, Headline, Part, Section, Series, Table, count, number, share, text
-from allosaur.run._part import part_of
+from allosaur.run._part import errors_headline, part_of
 from allosaur.run._verdict import Verdict
 from allosaur.run.emulation._counts import EmulationCounts
 
@@ -17,12 +17,12 @@ def part(outcome: EmulationCounts, verdict: Verdict) -> Part:
 
 def headlines(outcome: EmulationCounts) -> list[Headline]:
     """Return the numbers that stand first."""
-    clients, errors = outcome.clients, sum(one.value for one in outcome.errors)
+    clients = outcome.clients
     asked, ready = clients.asked, clients.ready
     found = [
         Headline("Clients", count(clients.there), f"of {count(asked)}", clients.there < asked),
         Headline("Clients ready", count(ready), f"{share(ready, asked)} of them", ready < asked),
-        Headline("Errors counted", count(errors), "" if errors else "all counters are zero", errors > 0),
+        errors_headline(sum(one.value for one in outcome.errors)),
     ]
     if outcome.ready_s is not None:
         found.append(Headline("All were ready after", f"{outcome.ready_s:.3g} s"))

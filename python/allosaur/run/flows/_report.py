@@ -8,7 +8,6 @@ from typing import Any
 
 from allosaur.report import (
     SIDES,
-    TIMES,
     Chart,
     Check,
     FlowCounters,
@@ -28,10 +27,9 @@ from allosaur.report import (
     short,
     text,
     times_table,
-    was_timed,
     whole,
 )
-from allosaur.run._part import part_of
+from allosaur.run._part import errors_headline, missed_headline, part_of
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run._verdict import Verdict
 from allosaur.run.flows import _hints
@@ -58,11 +56,6 @@ def part(outcome: FlowCounts, verdict: Verdict) -> Part:
     thresholds = Thresholds(one.threshold for one in verdict.thresholds)
     more = checks(outcome, thresholds), _look_at(outcome)
     return part_of("flows", outcome, verdict, headlines(outcome), sections(outcome), *more)
-
-
-def asked(outcome: FlowCounts) -> str:
-    """Return what was asked for, in words."""
-    return f"{outcome.plan.multiplier:g} times the profile's flows"
 
 
 def checks(outcome: FlowCounts, thresholds: Thresholds = NONE) -> list[Check]:
@@ -130,13 +123,8 @@ def headlines(outcome: FlowCounts) -> list[Headline]:
         note = f"{share(ours.completed, opened)} of them"
         found.append(Headline("Flows completed", count(ours.completed), note, ours.failed() > 0))
     if counters.missed_flows is not None:
-        missed = counters.missed_flows
-        note = f"{share(missed, counters.offered_flows)} of the load" if missed else "the load was reached"
-        found.append(Headline("Not opened in time", count(missed), note, missed > 0))
-    errors = counters.error_events
-    found.append(
-        Headline("Errors counted", count(errors), "" if errors else "all counters are zero", errors > 0)
-    )
+        found.append(missed_headline("Not opened in time", counters.missed_flows, counters.offered_flows))
+    found.append(errors_headline(counters.error_events))
     lost = counters.lost_messages
     if lost is not None:
         found.append(Headline("UDP messages lost", count(lost), "", lost > 0))
@@ -278,12 +266,7 @@ def _ends(counters: FlowCounters) -> Table:
 
 
 def _times(counters: FlowCounters) -> Table:
-    found = {} if counters.outcomes is None else counters.outcomes.times
-    rows = [
-        (label, int(found[name]["count"]), found[name])
-        for name, label in TIMES.items()
-        if name in found and was_timed(found[name])
-    ]
+    rows = [] if counters.outcomes is None else [*counters.outcomes.timed()]
     return times_table("Times of flows", "flows", rows)
 
 

@@ -46,7 +46,7 @@ class FlowResult(FlowCounts):
 
     @property
     def asked(self) -> str:
-        return _report.asked(self)
+        return f"{self.plan.multiplier:g} times the profile's flows"
 
     @property
     def ran(self) -> str:

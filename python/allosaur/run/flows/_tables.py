@@ -6,22 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import TIMES, FlowCounters, Outcomes, SideCounters, was_timed
+from allosaur.report import LATENCY_COLUMNS, FlowCounters, Outcomes, SideCounters
 from allosaur.run.flows._counts import FlowCounts
 from allosaur.run.flows._hints import hint, names
 from allosaur.run.flows._progress import error_lines
 
-_TIMES = {
-    "min": "min_us",
-    "average": "average_us",
-    "p50": "p50_us",
-    "p90": "p90_us",
-    "p99": "p99_us",
-    "p99.9": "p99_9_us",
-    "max": "max_us",
-}
-"""The columns of times. A server of TRex's tells no percentiles of latency."""
-_LATENCY = {**_TIMES, "jitter": "jitter_us"}
+_TIMES = {name: of for name, of in LATENCY_COLUMNS.items() if name != "jitter"}
 
 
 def tables(outcome: FlowCounts) -> list[str]:
@@ -57,17 +47,13 @@ def errors(counters: FlowCounters, without: Sequence[str] = ()) -> list[str]:
 
 def times(outcomes: Outcomes | None) -> str:
     """Return the table of how long the flows of clients took; empty where nobody knows."""
-    found = {} if outcomes is None else outcomes.times
-    rows = [
-        [label, _format.count(int(found[name]["count"])), *_times(found[name], _TIMES)]
-        for name, label in TIMES.items()
-        if name in found and was_timed(found[name])
-    ]
+    timed = () if outcomes is None else outcomes.timed()
+    rows = [[label, _format.count(flows), *_times(found, _TIMES)] for label, flows, found in timed]
     return _format.table(["time of flows", "flows", *_TIMES], rows) if rows else ""
 
 
 def _times(found: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
-    return [_format.seconds(found[name] * 1e-6) if name in found else "-" for name in columns.values()]
+    return [_format.microseconds(found.get(name)) for name in columns.values()]
 
 
 def groups(found: Mapping[str, FlowCounters]) -> str:
@@ -96,11 +82,11 @@ def latency(found: Mapping[int, Mapping[str, Any]]) -> str:
             f"port {port}",
             _format.count(one["sent"]),
             _format.count(one["received"]),
-            *_times(one, _LATENCY),
+            *_times(one, LATENCY_COLUMNS),
         ]
         for port, one in sorted(found.items())
     ]
-    return _format.table(["latency", "sent", "received", *_LATENCY], rows)
+    return _format.table(["latency", "sent", "received", *LATENCY_COLUMNS], rows)
 
 
 def fields(outcome: FlowCounts) -> dict[str, Any]:

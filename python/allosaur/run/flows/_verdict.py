@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from allosaur.cli import _format
 from allosaur.report import FAILED, HTTP_CLASSES, SIDES, FlowCounters, Outcomes
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run.flows._counts import FlowCounts
@@ -99,8 +100,8 @@ def _missing(result: FlowCounts, thresholds: Thresholds) -> list[str]:
         reasons.append("no flow began")
     missed = counters.missed_flows
     if missed and not thresholds.decide("missed"):
-        share = 100 * missed / max(counters.offered_flows, 1)
-        reasons.append(f"load not reached: {missed:,} flows were not opened in time ({share:.3g} %)")
+        share = _format.percent(missed, counters.offered_flows)
+        reasons.append(f"load not reached: {missed:,} flows were not opened in time ({share})")
     return reasons
 
 
@@ -129,8 +130,8 @@ def _told(name: str, found: Sequence[tuple[str, int]], counters: FlowCounters) -
         if not count:
             continue
         words = "" if parts else f" {'flow' if count == 1 else 'flows'} {_ENDED[name][count != 1]}"
-        share = 100 * count / max(counters.side(side).begun_flows, count)
-        parts.append(f"{count:,}{words}{f' at {side}s' if has_both else ''} ({share:.3g} %)")
+        share = _format.percent(count, max(counters.side(side).begun_flows, count))
+        parts.append(f"{count:,}{words}{f' at {side}s' if has_both else ''} ({share})")
     return ", ".join(parts)
 
 
@@ -144,8 +145,7 @@ def _bad_responses(counters: FlowCounters, outcomes: Outcomes, thresholds: Thres
         return
     for name, count in _bad_counts(outcomes).items():
         if count and not thresholds.decide(f"http.{name}"):
-            share = 100 * count / outcomes.client.responses
-            yield f"{count:,} {_BAD_CLASSES[name]} ({share:.3g} %)"
+            yield f"{count:,} {_BAD_CLASSES[name]} ({_format.percent(count, outcomes.client.responses)})"
 
 
 def _unconnected(result: FlowCounts, thresholds: Thresholds) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _unconnected(result: FlowCounts, thresholds: Thresholds) -> Iterator[str]:
     # With no_close the last ones were left on their way; but not all of them.
     is_expected = (result.plan.no_close and client.connected_flows) or thresholds.decide("unanswered")
     if alone > 0 and not is_expected:
-        yield f"{alone:,} flows found no other end ({100 * alone / client.begun_flows:.3g} %)"
+        yield f"{alone:,} flows found no other end ({_format.percent(alone, client.begun_flows)})"
 
 
 def _dropped(result: FlowCounts) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from allosaur.report import Direction, PortCounters, PortRates, StreamCounters, lost_total, total
+from allosaur.report import Direction, PortCounters, PortRates, StreamCounters, known_sum, total
 from allosaur.run._result import Result
 from allosaur.run.streams._directions import directions, other_packets
 from allosaur.run.streams._groups import Grouping
@@ -63,7 +63,7 @@ class StreamCounts(Result):
     @property
     def lost_packets(self) -> int | None:
         """`None` when there is no port that could have received."""
-        return lost_total(self.directions)
+        return known_sum(one.lost_packets for one in self.directions)
 
     @property
     def duplicate_packets(self) -> int:

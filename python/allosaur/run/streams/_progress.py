@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format
 from allosaur.cli._fitted import Cell, FittedLine, FittedTable
 from allosaur.cli._live import SPARKLINE_WIDTH
-from allosaur.report import PortCounters, PortRates, total
+from allosaur.report import PortCounters, PortRates, known_sum, total
 from allosaur.run._load import Moment, clock
 from allosaur.run.streams._counts import Plan
 
@@ -37,7 +37,8 @@ class StreamMoment(Moment):
             f"sending {_format.rate(sum(r.tx_pps for r in rates), 'pps')}, "
             f"{_format.rate(sum(r.tx_bps for r in rates), 'bps')}; "
             f"receiving {_format.rate(sum(r.rx_pps for r in rates), 'pps')}; "
-            f"lost {_format.count(_sum(self.lost.values()))}, missed {_format.count(counted.missed_packets)}"
+            f"lost {_format.count(known_sum(self.lost.values()))}, "
+            f"missed {_format.count(counted.missed_packets)}"
         )
 
     def view(self, title: str) -> RenderableType:
@@ -51,7 +52,7 @@ class StreamMoment(Moment):
         table = FittedTable(names, ranks=(0, 1, 6, 2, 5, 3, 4))
         if len(self.counters) > 1:
             both = total(self.counters.values())
-            table.add("all", *_cells(_total(self), both, _sum(self.lost.values())))
+            table.add("all", *_cells(_total(self), both, known_sum(self.lost.values())))
         for port, counters in sorted(self.counters.items()):
             table.add(str(port), *_cells(self.rates[port], counters, self.lost.get(port)))
         bars = _format.sparkline(self.history, SPARKLINE_WIDTH)
@@ -61,11 +62,6 @@ class StreamMoment(Moment):
             FittedLine(f"sent  {bars}", f"  {_format.rate(now, 'pps')}"),
             table,
         )
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def _cells(rates: PortRates, counters: PortCounters, lost: int | None) -> list[Cell]:

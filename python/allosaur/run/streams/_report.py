@@ -25,7 +25,7 @@ from allosaur.report import (
     short,
     text,
 )
-from allosaur.run._part import part_of
+from allosaur.run._part import missed_headline, part_of
 from allosaur.run._verdict import Verdict
 from allosaur.run.streams import _over_time
 from allosaur.run.streams._counts import StreamCounts
@@ -37,12 +37,6 @@ _ROWS_MAX = 100
 def part(outcome: StreamCounts, verdict: Verdict) -> Part:
     """Return the part of the report."""
     return part_of("streams", outcome, verdict, headlines(outcome), sections(outcome))
-
-
-def asked(outcome: StreamCounts) -> str:
-    """Return what was asked for, in words."""
-    plan = outcome.plan
-    return f"{plan.multiplier} from port {','.join(map(str, plan.ports))}"
 
 
 def sections(outcome: StreamCounts) -> list[Section]:
@@ -88,9 +82,8 @@ def headlines(outcome: StreamCounts) -> list[Headline]:
     if twice := outcome.duplicate_packets:
         found.append(Headline("Received twice", count(twice), "more than were sent", is_bad=True))
     if summed.missed_packets is not None:
-        missed = summed.missed_packets
-        note = f"{share(missed, summed.offered_packets)} of the load" if missed else "the load was reached"
-        found.append(Headline("Not sent in time", count(missed), note, missed > 0))
+        missed = missed_headline("Not sent in time", summed.missed_packets, summed.offered_packets)
+        found.append(missed)
     if duration_s:
         bits = short(8 * summed.tx_bytes / duration_s, "bps")
         found.append(Headline("Rate sent, average", short(sent / duration_s, "pps"), bits))

@@ -39,7 +39,7 @@ class StreamResult(StreamCounts):
 
     @property
     def asked(self) -> str:
-        return _report.asked(self)
+        return f"{self.plan.multiplier} from port {','.join(map(str, self.plan.ports))}"
 
     def part(self, verdict: Verdict) -> Part:
         return _report.part(self, verdict)

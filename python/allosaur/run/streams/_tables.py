@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import PortCounters, StreamCounters, StreamLatency
+from allosaur.report import LATENCY_COLUMNS, PortCounters, StreamCounters, known_sum
 from allosaur.run.streams._counts import StreamCounts
 from allosaur.run.streams._directions import pair_of
 
@@ -23,15 +23,7 @@ _ROWS = (
 )
 _STREAMS_SHOWN = 20
 """More streams would only scroll away: those that lost most are shown."""
-_TIMES = (
-    ("min", "min_us"),
-    ("average", "average_us"),
-    ("p50", "p50_us"),
-    ("p99", "p99_us"),
-    ("p99.9", "p99_9_us"),
-    ("max", "max_us"),
-    ("jitter", "jitter_us"),
-)
+_TIMES = {name: of for name, of in LATENCY_COLUMNS.items() if name != "p90"}
 _NAME_WIDTH = 24
 
 
@@ -75,8 +67,7 @@ def _own_rows(outcome: StreamCounts, has_total: bool) -> list[list[str]]:
     found = []
     for label, by_port in rows:
         values = [by_port[port] for port in sorted(outcome.counters)]
-        known = [value for value in values if value is not None]
-        total = [sum(known) if known else None] if has_total else []
+        total = [known_sum(values)] if has_total else []
         found.append([label, *(_format.count(value) for value in [*values, *total])])
     return found
 
@@ -118,19 +109,14 @@ def latency(found: Sequence[StreamCounters]) -> str:
         [
             _short(one),
             str(one.port),
-            *(_time(times, name) for _, name in _TIMES),
+            *(_format.microseconds(getattr(times, name)) for name in _TIMES.values()),
             _format.count(one.out_of_order_packets),
             _format.count(one.duplicate_packets),
         ]
         for one, times in measured
     ]
-    header = ["latency", "port", *(title for title, _ in _TIMES), "out of order", "duplicates"]
+    header = ["latency", "port", *_TIMES, "out of order", "duplicates"]
     return _format.table(header, rows)
-
-
-def _time(times: StreamLatency, name: str) -> str:
-    value = getattr(times, name)
-    return "-" if value is None else _format.seconds(value * 1e-6)
 
 
 def _short(one: StreamCounters) -> str:
