@@ -402,7 +402,7 @@ def test_flows_that_end_by_themselves_began_for_as_long_as_was_asked(monkeypatch
     monkeypatch.setattr(_readings, "begin", begin)
     monkeypatch.setattr(_readings, "read", lambda client, name: flows(100, 100))
     monkeypatch.setattr(_drive.time, "monotonic", lambda: now_s[0])
-    monkeypatch.setattr(_drive.time, "sleep", lambda _: None)
+    monkeypatch.setattr(Interrupt, "sleep", lambda *_: None)
     monkeypatch.setattr(_load, "FlowSampler", lambda read: FlowSampler(read, lambda: now_s[0]))
     with Interrupt() as interrupt:
         load = FlowLoad(FlowPlan(duration_s=10.0), Client())  # type: ignore[arg-type]
