@@ -1,13 +1,29 @@
 //! Commands that read the counters of stateful traffic.
 
-use super::profiles::STATEFUL_PROFILE_ID;
-use crate::command::{Access, Command, Example, Kind, Param, Types};
-use crate::commands::ports::profile_id;
+use std::collections::BTreeMap;
+
+use super::profiles::StatefulProfile;
+use crate::command::{Access, Command, Empty, Example, Types};
+use crate::commands::ports::default_profile;
 use crate::fields::{FieldError, Fields};
 use crate::limits::GROUPS_ASKED_MAX;
 use crate::method::{Method, StatefulMethod};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// Parameters of `get_dynamic_counter_desc`: a profile, or the sum of all.
+/// Parameters of `get_dynamic_counter_desc`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct DynamicDescriptionsParams {
+    /// The profile.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
+    /// Of all profiles together.
+    #[serde(default)]
+    pub is_sum: bool,
+}
+
+/// What `get_dynamic_counter_desc` is asked for: a profile, or the sum of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DynamicDescriptions {
     /// Of all profiles together.
@@ -19,34 +35,39 @@ pub enum DynamicDescriptions {
 impl DynamicDescriptions {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'_>) -> Result<DynamicDescriptions, FieldError> {
-        let profile = profile_id(fields)?;
-        Ok(match fields.optional("is_sum", Fields::boolean)? {
-            Some(true) => DynamicDescriptions::Sum,
-            _ => DynamicDescriptions::Profile(profile),
+        let params: DynamicDescriptionsParams = fields.read()?;
+        Ok(match params.is_sum {
+            true => DynamicDescriptions::Sum,
+            false => DynamicDescriptions::Profile(params.profile),
         })
     }
 }
 
 /// Parameters of the commands that read dynamic counters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct DynamicValues {
     /// The profile.
+    #[serde(rename = "profile_id", default = "default_profile")]
     pub profile: String,
-    /// The epoch of the descriptions that the client has.
+    /// The epoch of the descriptions that the client knows already.
     pub epoch: u64,
 }
 
-impl DynamicValues {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<DynamicValues, FieldError> {
-        Ok(DynamicValues {
-            profile: profile_id(fields)?,
-            epoch: fields.uint64("epoch")?,
-        })
-    }
+/// Parameters of `get_tg_names`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct GroupNamesParams {
+    /// The client knows them, as of `epoch`.
+    #[serde(rename = "initialized")]
+    pub is_known: bool,
+    /// As of when it knows them; needed when it does.
+    #[schemars(extend("x-default" = "none"))]
+    pub epoch: Option<u64>,
+    /// The profile.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
 }
 
-/// Parameters of `get_tg_names`.
+/// What `get_tg_names` is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupNames {
     /// The profile.
@@ -58,58 +79,174 @@ pub struct GroupNames {
 impl GroupNames {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'_>) -> Result<GroupNames, FieldError> {
-        let is_known = fields.boolean("initialized")?;
-        let epoch = fields.optional("epoch", Fields::uint64)?;
-        if is_known && epoch.is_none() {
+        let params: GroupNamesParams = fields.read()?;
+        if params.is_known && params.epoch.is_none() {
             return Err(fields.bad("epoch", "is missing; it belongs to what is known"));
         }
         Ok(GroupNames {
-            profile: profile_id(fields)?,
-            known_epoch: epoch.filter(|_| is_known),
+            profile: params.profile,
+            known_epoch: params.epoch.filter(|_| params.is_known),
         })
     }
 }
 
 /// Parameters of `get_tg_id_stats`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct TemplateGroupStats {
-    /// The profile.
-    pub profile: String,
-    /// The epoch of the names that the client has.
-    pub epoch: u64,
-    /// Which groups; the first is 1.
+    /// Numbers of groups, at most 10; the first is 1.
+    #[serde(rename = "tg_ids", deserialize_with = "groups")]
     pub groups: Vec<u32>,
+    /// The profile.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
+    /// The epoch of the names that the client knows already.
+    pub epoch: u64,
 }
 
-impl TemplateGroupStats {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<TemplateGroupStats, FieldError> {
-        let groups = fields.uint_array("tg_ids", u32::MAX.into(), "uint32")?;
-        if groups.len() > GROUPS_ASKED_MAX {
-            let problem = format!(
-                "has {} groups; ask for at most {GROUPS_ASKED_MAX} at once",
-                groups.len()
-            );
-            return Err(fields.bad("tg_ids", problem));
+fn groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+    let groups = Vec::<u32>::deserialize(deserializer)?;
+    if groups.len() > GROUPS_ASKED_MAX {
+        return Err(D::Error::custom(format_args!(
+            "has {} groups; ask for at most {GROUPS_ASKED_MAX} at once",
+            groups.len()
+        )));
+    }
+    Ok(groups)
+}
+
+/// Reply of `get_counter_desc`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CounterDescriptions {
+    /// `counter desc`.
+    pub name: &'static str,
+    /// The 140 rows of the table.
+    pub data: Vec<CounterDescription>,
+}
+
+/// Reply of `get_dynamic_counter_desc`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DynamicCounterDescriptions {
+    /// `counter desc`.
+    pub name: &'static str,
+    /// Changes with the counters that there are.
+    pub epoch: u64,
+    /// The counters.
+    pub data: Vec<CounterDescription>,
+}
+
+/// A counter of stateful traffic: a row of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CounterDescription {
+    /// Its number, by which values are told.
+    pub id: usize,
+    /// Its name; empty for a line that only structures the table.
+    pub name: &'static str,
+    /// What it counts.
+    pub help: &'static str,
+    /// Its unit; empty for a plain number.
+    pub units: &'static str,
+    /// `error`: 0 unless something goes wrong.
+    pub info: CounterKind,
+    /// Shown also when 0.
+    pub zero: bool,
+    /// The value of the moment: it cannot be counted from a time on.
+    pub abs: bool,
+    /// False for lines that only structure the table.
+    pub real: bool,
+}
+
+/// What a counter tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CounterKind {
+    /// What happens.
+    Info,
+    /// What does not happen when all is well.
+    Error,
+}
+
+/// The value of a counter: a whole number where it counts, a number where it measures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CounterValue {
+    /// A count.
+    Count(u64),
+    /// A rate, a mean, a time.
+    Measure(f64),
+}
+
+impl CounterValue {
+    /// Whether there is nothing to tell.
+    pub fn is_zero(self) -> bool {
+        match self {
+            CounterValue::Count(count) => count == 0,
+            CounterValue::Measure(measure) => measure == 0.0,
         }
-        Ok(TemplateGroupStats {
-            profile: profile_id(fields)?,
-            epoch: fields.uint64("epoch")?,
-            groups: groups.into_iter().map(|group| group as u32).collect(),
-        })
     }
 }
 
-const EPOCH: Param = Param::required(
-    "epoch",
-    Kind::Uint64,
-    "The epoch of what the client knows already.",
-);
-const VALUES: &str = "`name`, `epoch`, and `client` and `server`: values by the counter's number. \
-                      Those that are 0 are left out, unless their description says otherwise.";
+/// Values by the counter's number. Those that are 0 are left out, unless their description says
+/// otherwise.
+pub type ValuesByCounter = BTreeMap<usize, CounterValue>;
+
+/// What stateful traffic has counted.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CounterValues {
+    /// `counter vals`; of a template group `counters per TGID: ` and its number.
+    pub name: String,
+    /// How often the profile, or for all together stateful traffic, has begun.
+    pub epoch: u64,
+    /// Of clients: values by the counter's number. Those that are 0 are left out, unless their
+    /// description says otherwise.
+    pub client: ValuesByCounter,
+    /// The same of servers.
+    pub server: ValuesByCounter,
+}
+
+/// What dynamic counters have counted, or that they are others than the client knows.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum DynamicCounterValues {
+    /// What they have counted.
+    Values(CounterValues),
+    /// The client must ask for the descriptions again.
+    Other(OtherCounters),
+}
+
+/// There are other dynamic counters than those that the client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OtherCounters {
+    /// The epoch is over: ask for the descriptions again.
+    pub epoch_err: &'static str,
+}
+
+/// Reply of `get_tg_names`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TemplateGroupNames {
+    /// Changes with each start of the profile. The other fields are there when it is not the
+    /// client's.
+    pub epoch: u64,
+    /// The names; the first has number 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tg_names: Option<Vec<String>>,
+    /// By the group's number, descriptions of further counters, whose numbers follow those of
+    /// `get_counter_desc`. 0 is the group of templates without a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tg_addon_desc: Option<BTreeMap<usize, Vec<CounterDescription>>>,
+}
+
+/// Reply of `get_tg_id_stats`. When the epoch is the client's it has, by the group's number, what
+/// `get_counter_values` answers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TemplateGroupValues {
+    /// Changes with each start of the profile.
+    pub epoch: u64,
+    /// By the group's number; none when the epoch is not the client's.
+    #[serde(flatten)]
+    pub groups: BTreeMap<String, CounterValues>,
+}
+
 const VALUES_EXAMPLE: &str = r#"{"name": "counter vals", "epoch": 1, "client": {"0": 14, "14": 53}, "server": {"0": 14, "15": 53}}"#;
-const DYNAMIC_VALUES: &str = "As `get_counter_values`; `epoch_err` alone when the epoch is over: then \
-                              ask for the descriptions again.";
 const NO_VALUES: &str = r#"{"name": "counter vals", "epoch": 1, "client": {}, "server": {}}"#;
 
 /// The items of the command table.
@@ -120,14 +257,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The counters of stateful traffic: the same for each profile, each template group, and \
               all together.",
-        types: Types::prose(
-            &[STATEFUL_PROFILE_ID],
-            "`name` and `data`: 140 rows with `id`, `name`, `help`, `units`, `info` (`info` or \
-                `error`: 0 unless something goes wrong), `zero` (shown also when 0), `abs` (the value \
-                of the moment: it cannot be counted from a time on) and `real` (false for lines \
-                that only structure the table).",
-            |f| profile_id(f).map(drop),
-        ),
+        types: Types::of::<StatefulProfile, CounterDescriptions>(),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
@@ -140,7 +270,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Api,
         doc: "The counters of a profile, since its last start. What belongs to no flow (the last part \
               of the table) is that of all profiles in this time.",
-        types: Types::prose(&[STATEFUL_PROFILE_ID], VALUES, |f| profile_id(f).map(drop)),
+        types: Types::of::<StatefulProfile, CounterValues>(),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
@@ -152,7 +282,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_total_counter_values",
         access: Access::Api,
         doc: "The counters of all profiles together, since traffic began when none ran.",
-        types: Types::prose(&[], VALUES, |_| Ok(())),
+        types: Types::of::<Empty, CounterValues>(),
         errors: &[],
         example: Example {
             params: "{}",
@@ -164,19 +294,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_dynamic_counter_desc",
         access: Access::Api,
         doc: "Counters that are there only while something has them.",
-        types: Types::prose(
-            &[
-                Param::optional(
-                    "is_sum",
-                    Kind::Boolean,
-                    "false",
-                    "Of all profiles together.",
-                ),
-                STATEFUL_PROFILE_ID,
-            ],
-            "As `get_counter_desc`, with `epoch`.",
-            |f| DynamicDescriptions::parse(f).map(drop),
-        ),
+        types: Types::of::<DynamicDescriptionsParams, DynamicCounterDescriptions>(),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"is_sum": true}"#,
@@ -188,9 +306,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_dynamic_counter_values",
         access: Access::Api,
         doc: "The values of dynamic counters of a profile.",
-        types: Types::prose(&[STATEFUL_PROFILE_ID, EPOCH], DYNAMIC_VALUES, |f| {
-            DynamicValues::parse(f).map(drop)
-        }),
+        types: Types::of::<DynamicValues, DynamicCounterValues>(),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_", "epoch": 1}"#,
@@ -202,9 +318,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_total_dynamic_counter_values",
         access: Access::Api,
         doc: "The values of dynamic counters of all profiles together.",
-        types: Types::prose(&[STATEFUL_PROFILE_ID, EPOCH], DYNAMIC_VALUES, |f| {
-            DynamicValues::parse(f).map(drop)
-        }),
+        types: Types::of::<DynamicValues, DynamicCounterValues>(),
         errors: &[],
         example: Example {
             params: r#"{"profile_id": "_", "epoch": 1}"#,
@@ -216,21 +330,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_tg_names",
         access: Access::Api,
         doc: "The template groups of a profile that has been started.",
-        types: Types::prose(
-            &[
-                STATEFUL_PROFILE_ID,
-                Param::required(
-                    "initialized",
-                    Kind::Boolean,
-                    "The client knows them, as of `epoch`.",
-                ),
-                Param::optional("epoch", Kind::Uint64, "none", "As of when it knows them."),
-            ],
-            "`epoch`; and when that is another than the client's, `tg_names`: the names, the first \
-                has number 1, and `tg_addon_desc`: by number, descriptions of further counters, whose \
-                numbers follow those of `get_counter_desc`.",
-            |f| GroupNames::parse(f).map(drop),
-        ),
+        types: Types::of::<GroupNamesParams, TemplateGroupNames>(),
         errors: &["no such profile"],
         example: Example {
             params: r#"{"profile_id": "_", "initialized": false}"#,
@@ -242,16 +342,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_tg_id_stats",
         access: Access::Api,
         doc: "The counters of template groups of a profile, since its last start.",
-        types: Types::prose(
-            &[
-                STATEFUL_PROFILE_ID,
-                EPOCH,
-                Param::required("tg_ids", Kind::Array, "Numbers of groups, at most 10."),
-            ],
-            "`epoch`; and when that is the client's, by the group's number what \
-                `get_counter_values` answers.",
-            |f| TemplateGroupStats::parse(f).map(drop),
-        ),
+        types: Types::of::<TemplateGroupStats, TemplateGroupValues>(),
         errors: &["no such profile", "no such group"],
         example: Example {
             params: r#"{"profile_id": "_", "epoch": 1, "tg_ids": [1]}"#,

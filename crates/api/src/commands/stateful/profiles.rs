@@ -1,13 +1,23 @@
 //! Commands that bring stateful profiles to the server, list them, and take them away.
 
 use crate::command::{Access, Command, Example, Kind, Param, Types};
-use crate::commands::ports::profile_id;
+use crate::commands::ports::{default_profile, profile_id};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// The parameter of commands on one stateful profile.
 pub const STATEFUL_PROFILE_ID: Param =
     Param::optional("profile_id", Kind::String, "\"_\"", "The profile.");
+
+/// Parameters of commands on one stateful profile.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct StatefulProfile {
+    /// The profile.
+    #[serde(rename = "profile_id", default = "default_profile")]
+    pub profile: String,
+}
 
 /// A part of a text that is longer than a request may be.
 #[derive(Clone, Debug, PartialEq, Eq)]

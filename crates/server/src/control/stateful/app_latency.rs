@@ -1,8 +1,11 @@
 //! What the add-on "latency" of programs counts, as people see it.
 
+use allosaur_api::commands::stateful::counters::{
+    CounterDescription, CounterKind, CounterValue, CounterValues, ValuesByCounter,
+};
 use allosaur_engine::session::LatencyCounters;
 use allosaur_engine::template::CompiledProfile;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::figures::{Both, NamedRow};
 use super::loaded::Profile;
@@ -26,7 +29,11 @@ fn has_addon(profile: &CompiledProfile, group: Option<usize>) -> bool {
 }
 
 /// The descriptions of a group's further counters, from row `first` on; none without the add-on.
-pub(super) fn of_group(profile: &CompiledProfile, group: usize, first: usize) -> Vec<Value> {
+pub(super) fn of_group(
+    profile: &CompiledProfile,
+    group: usize,
+    first: usize,
+) -> Vec<CounterDescription> {
     match has_addon(profile, Some(group)) {
         true => descriptions(first),
         false => Vec::new(),
@@ -34,11 +41,10 @@ pub(super) fn of_group(profile: &CompiledProfile, group: usize, first: usize) ->
 }
 
 /// Adds the further counters of a group to its values, from row `first` on.
-pub(super) fn add_values(reply: &mut Value, counters: &Both, first: usize) {
-    for (side, counters) in ["client", "server"].iter().zip(&counters.0) {
-        if let Some(values) = reply[side].as_object_mut() {
-            values.extend(values_of(&counters.flows.latency, first));
-        }
+pub(super) fn add_values(values: &mut CounterValues, counters: &Both, first: usize) {
+    let sides = [&mut values.client, &mut values.server];
+    for (values, counters) in sides.into_iter().zip(&counters.0) {
+        values.extend(values_of(&counters.flows.latency, first));
     }
 }
 
@@ -61,7 +67,7 @@ pub(super) fn epoch(profile: &Profile) -> u64 {
 }
 
 /// The descriptions of the dynamic counters of an epoch.
-pub(super) fn of_epoch(epoch: u64) -> Vec<Value> {
+pub(super) fn of_epoch(epoch: u64) -> Vec<CounterDescription> {
     match epoch {
         0 => Vec::new(),
         _ => descriptions(0),
@@ -69,29 +75,36 @@ pub(super) fn of_epoch(epoch: u64) -> Vec<Value> {
 }
 
 /// The values of the dynamic counters of both sides.
-pub(super) fn dynamic_values(epoch: u64, counters: &Both) -> [Map<String, Value>; 2] {
+pub(super) fn dynamic_values(epoch: u64, counters: &Both) -> [ValuesByCounter; 2] {
     let side = |n: usize| match epoch {
-        0 => Map::new(),
+        0 => ValuesByCounter::new(),
         _ => values_of(&counters.0[n].flows.latency, 0).collect(),
     };
     [side(0), side(1)]
 }
 
-fn descriptions(first: usize) -> Vec<Value> {
+fn descriptions(first: usize) -> Vec<CounterDescription> {
     let rows = LatencyCounters::NAMES.iter().zip(ABOUT).enumerate();
-    let description = |(n, (name, (units, help, is_absolute)))| {
-        json!({
-            "id": first + n, "name": name, "units": units, "help": help, "info": "info",
-            "zero": false, "abs": is_absolute, "real": true,
-        })
+    let description = |(n, (&name, (units, help, abs)))| CounterDescription {
+        id: first + n,
+        name,
+        help,
+        units,
+        info: CounterKind::Info,
+        zero: false,
+        abs,
+        real: true,
     };
     rows.map(description).collect()
 }
 
-fn values_of(counters: &LatencyCounters, first: usize) -> impl Iterator<Item = (String, Value)> {
+fn values_of(
+    counters: &LatencyCounters,
+    first: usize,
+) -> impl Iterator<Item = (usize, CounterValue)> {
     let values = counters.values().into_iter().enumerate();
     let values = values.filter(|(_, value)| *value != 0);
-    values.map(move |(n, value)| ((first + n).to_string(), json!(value)))
+    values.map(move |(n, value)| (first + n, CounterValue::Count(value)))
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Commands that read what stateful traffic has counted: of a profile, and of all together.
 
 use allosaur_api::Fields;
-use allosaur_api::commands::ports::profile_id;
-use allosaur_api::commands::stateful::counters::{DynamicDescriptions, DynamicValues};
-use serde_json::{Value, json};
+use allosaur_api::commands::stateful::counters::{
+    CounterDescriptions, CounterValues, DynamicCounterDescriptions, DynamicCounterValues,
+    DynamicDescriptions, DynamicValues, OtherCounters,
+};
+use allosaur_api::commands::stateful::profiles::StatefulProfile;
 
 use super::app_latency;
 use super::figures::{Both, Rate, TableTotals};
@@ -11,7 +13,7 @@ use super::rows::{Rows, Values};
 use super::run::Run;
 use super::state::Stateful;
 use crate::control::config::View;
-use crate::control::reply::Reply;
+use crate::control::reply::{Reply, reply};
 
 /// What the values of counters are called.
 const VALUES: &str = "counter vals";
@@ -21,12 +23,12 @@ const DESCRIPTIONS: &str = "counter desc";
 /// The values of both sides, as the RPC has them.
 pub(super) fn values_of(
     rows: &Rows,
-    (name, epoch): (&str, u64),
+    (name, epoch): (String, u64),
     counters: &Both,
     rates: [Rate; 2],
     duration_s: f64,
     tables: Option<&TableTotals>,
-) -> Value {
+) -> CounterValues {
     let side = |side: usize| {
         rows.values(&Values {
             counters: &counters.0[side],
@@ -35,7 +37,12 @@ pub(super) fn values_of(
             table: tables.map(|tables| &tables.0[side]),
         })
     };
-    json!({"name": name, "epoch": epoch, "client": side(0), "server": side(1)})
+    CounterValues {
+        name,
+        epoch,
+        client: side(0),
+        server: side(1),
+    }
 }
 
 impl Run {
@@ -78,19 +85,23 @@ impl Stateful {
 
 impl Stateful {
     pub(super) fn counter_descriptions(&self, fields: &Fields<'_>) -> Reply {
-        self.profile(&profile_id(fields)?)?;
-        Ok(json!({"name": DESCRIPTIONS, "data": self.rows.descriptions()}))
+        let params: StatefulProfile = fields.read()?;
+        self.profile(&params.profile)?;
+        reply(&CounterDescriptions {
+            name: DESCRIPTIONS,
+            data: self.rows.descriptions(),
+        })
     }
 
     pub(super) fn counter_values(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let name = profile_id(fields)?;
+        let StatefulProfile { profile: name } = fields.read()?;
         let profile = self.profile_mut(&name)?;
         let epoch = profile.epoch;
         let Some(run) = &mut profile.run else {
             let (none, rates) = (Both::default(), Default::default());
-            return Ok(values_of(
+            return reply(&values_of(
                 &self.rows,
-                (VALUES, epoch),
+                (VALUES.to_owned(), epoch),
                 &none,
                 rates,
                 0.0,
@@ -102,9 +113,9 @@ impl Stateful {
         let (counters, rates) = (run.totals(), run.rates());
         let duration_s = run.duration_s(view.now_ns);
         let tables = Some(&tables);
-        Ok(values_of(
+        reply(&values_of(
             &self.rows,
-            (VALUES, epoch),
+            (VALUES.to_owned(), epoch),
             &counters,
             rates,
             duration_s,
@@ -122,9 +133,9 @@ impl Stateful {
             }
         }
         let tables = TableTotals::of(view.snapshot).since(&room.tables_before);
-        let about = (VALUES, room.epoch);
+        let about = (VALUES.to_owned(), room.epoch);
         // Each profile has a time of its own; all together have none.
-        Ok(values_of(
+        reply(&values_of(
             &room.rows,
             about,
             &counters,
@@ -139,15 +150,19 @@ impl Stateful {
             DynamicDescriptions::Sum => self.dynamic_epoch(),
             DynamicDescriptions::Profile(name) => app_latency::epoch(self.profile(&name)?),
         };
-        Ok(json!({"name": DESCRIPTIONS, "epoch": epoch, "data": app_latency::of_epoch(epoch)}))
+        reply(&DynamicCounterDescriptions {
+            name: DESCRIPTIONS,
+            epoch,
+            data: app_latency::of_epoch(epoch),
+        })
     }
 
     pub(super) fn dynamic_values(&self, fields: &Fields<'_>) -> Reply {
-        let params = DynamicValues::parse(fields)?;
+        let params: DynamicValues = fields.read()?;
         let profile = self.profile(&params.profile)?;
         let run = profile.run.as_ref();
         let counters = run.map_or_else(Both::default, Run::totals);
-        Ok(dynamic_values(
+        reply(&dynamic_values(
             &params,
             app_latency::epoch(profile),
             &counters,
@@ -155,9 +170,9 @@ impl Stateful {
     }
 
     pub(super) fn total_dynamic_values(&self, fields: &Fields<'_>) -> Reply {
-        let params = DynamicValues::parse(fields)?;
+        let params: DynamicValues = fields.read()?;
         let room = self;
-        Ok(dynamic_values(
+        reply(&dynamic_values(
             &params,
             room.dynamic_epoch(),
             &room.totals(),
@@ -167,10 +182,17 @@ impl Stateful {
 
 /// Values of the dynamic counters, if they are described as the client was told. Who knows more of
 /// them than there are gets none.
-fn dynamic_values(params: &DynamicValues, epoch: u64, counters: &Both) -> Value {
+fn dynamic_values(params: &DynamicValues, epoch: u64, counters: &Both) -> DynamicCounterValues {
     if params.epoch < epoch {
-        return json!({"epoch_err": "there are other dynamic counters now: describe them again"});
+        return DynamicCounterValues::Other(OtherCounters {
+            epoch_err: "there are other dynamic counters now: describe them again",
+        });
     }
     let [client, server] = app_latency::dynamic_values(epoch, counters);
-    json!({"name": VALUES, "epoch": epoch, "client": client, "server": server})
+    DynamicCounterValues::Values(CounterValues {
+        name: VALUES.to_owned(),
+        epoch,
+        client,
+        server,
+    })
 }

@@ -1,21 +1,20 @@
 //! The command that tells of flows, one by one.
 
 use allosaur_api::Fields;
-use allosaur_api::commands::stateful::runs::FlowInfo;
+use allosaur_api::commands::stateful::runs::{FlowInfo, FlowRecords};
 use allosaur_engine::stateful::{FlowRecord, RunIndex};
 use allosaur_engine::time::Nanos;
-use serde_json::json;
 
 use super::state::Stateful;
-use crate::control::reply::Reply;
+use crate::control::reply::{Reply, reply};
+
 impl Stateful {
     pub(super) fn flow_info(&self, fields: &Fields<'_>) -> Reply {
-        let params = FlowInfo::parse(fields)?;
+        let params: FlowInfo = fields.read()?;
         let profile = self.profile(&params.profile)?;
         let records = profile.run.as_ref().map(|run| &run.records);
-        Ok(json!(
-            records.map_or(Vec::new(), |records| records.shown(params.index))
-        ))
+        let shown = records.map_or(Vec::new(), |records| records.shown(params.index));
+        reply(&FlowRecords(shown))
     }
 
     /// A data thread has looked at the flows of a run.

@@ -1,15 +1,18 @@
 //! Template groups: their names, and what each has counted.
 
-use allosaur_api::commands::stateful::counters::{GroupNames, TemplateGroupStats};
+use std::collections::BTreeMap;
+
+use allosaur_api::commands::stateful::counters::{
+    GroupNames, TemplateGroupNames, TemplateGroupStats, TemplateGroupValues,
+};
 use allosaur_api::{Error, Fields};
-use serde_json::{Map, Value, json};
 
 use super::app_latency;
 use super::counters::values_of;
 use super::loaded::Profile;
 use super::state::Stateful;
 use crate::control::config::View;
-use crate::control::reply::Reply;
+use crate::control::reply::{Reply, reply};
 
 impl Stateful {
     pub(super) fn group_names(&self, fields: &Fields<'_>) -> Reply {
@@ -17,7 +20,11 @@ impl Stateful {
         let profile = self.profile(&params.profile)?;
         let epoch = profile.epoch;
         if params.known_epoch == Some(epoch) {
-            return Ok(json!({"epoch": epoch}));
+            return reply(&TemplateGroupNames {
+                epoch,
+                tg_names: None,
+                tg_addon_desc: None,
+            });
         }
         let names = names(profile);
         let first = self.rows.count();
@@ -27,22 +34,28 @@ impl Stateful {
                 app_latency::of_group(&run.profile, group, first)
             })
         };
-        let addon = (0..=names.len()).map(|group| (group.to_string(), json!(addon(group))));
-        let addon: Map<String, Value> = addon.collect();
-        Ok(json!({"epoch": epoch, "tg_names": names, "tg_addon_desc": addon}))
+        let addon = (0..=names.len()).map(|group| (group, addon(group)));
+        reply(&TemplateGroupNames {
+            epoch,
+            tg_names: Some(names.to_vec()),
+            tg_addon_desc: Some(addon.collect()),
+        })
     }
 
     pub(super) fn group_stats(&mut self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let params = TemplateGroupStats::parse(fields)?;
+        let params: TemplateGroupStats = fields.read()?;
         let name = &params.profile;
         if let Some(run) = &mut self.profile_mut(name)?.run {
             run.read(view);
         }
         let profile = self.profile(name)?;
         let (epoch, groups) = (profile.epoch, names(profile).len());
-        let mut reply = json!({"epoch": epoch});
+        let mut values = TemplateGroupValues {
+            epoch,
+            groups: BTreeMap::new(),
+        };
         if params.epoch != epoch {
-            return Ok(reply);
+            return reply(&values);
         }
         for &group in &params.groups {
             if !(1..=groups).contains(&(group as usize)) {
@@ -53,20 +66,19 @@ impl Stateful {
             }
         }
         let Some(run) = &profile.run else {
-            return Ok(reply);
+            return reply(&values);
         };
         for &group in &params.groups {
-            let group_name = format!("counters per TGID: {group}");
             let counters = run.group(group as usize);
             let rates = run.readings.of_group(group as usize);
             let duration_s = run.duration_s(view.now_ns);
-            let about = (group_name.as_str(), epoch);
+            let about = (format!("counters per TGID: {group}"), epoch);
             let rows = &self.rows;
-            let mut values = values_of(rows, about, &counters, rates, duration_s, None);
-            app_latency::add_values(&mut values, &counters, rows.count());
-            reply[group.to_string()] = values;
+            let mut of_group = values_of(rows, about, &counters, rates, duration_s, None);
+            app_latency::add_values(&mut of_group, &counters, rows.count());
+            values.groups.insert(group.to_string(), of_group);
         }
-        Ok(reply)
+        reply(&values)
     }
 }
 

@@ -1,17 +1,17 @@
 //! What stateful traffic was asked for, against what it does.
 
 use allosaur_api::Fields;
-use allosaur_api::commands::ports::profile_id;
+use allosaur_api::commands::stateful::profiles::StatefulProfile;
+use allosaur_api::commands::stateful::runs::{FlowRates, RunEnd};
 use allosaur_api::commands::statistics::StatefulStats;
 use allosaur_engine::stateful::EndCause;
 use allosaur_engine::time::{Nanos, SECOND};
-use serde_json::{Value, json};
 
 use super::figures::{begun, established};
 use super::run::Run;
 use super::state::Stateful;
 use crate::control::config::View;
-use crate::control::reply::Reply;
+use crate::control::reply::{Reply, reply};
 use crate::metrics::CatalogRun;
 
 impl Run {
@@ -31,32 +31,29 @@ impl Run {
 
 impl Stateful {
     pub(super) fn flow_rates(&self, fields: &Fields<'_>, view: &View<'_>) -> Reply {
-        let profile = self.profile(&profile_id(fields)?)?;
+        let params: StatefulProfile = fields.read()?;
+        let profile = self.profile(&params.profile)?;
         let Some(run) = &profile.run else {
-            return Ok(json!({
-                "offered_cps": 0.0, "begun_cps": 0.0, "achieved_cps": 0.0, "begun": 0,
-                "established": 0, "missed": 0, "duration_s": 0.0, "ended_by": Value::Null,
-                "hosts": 0,
-            }));
+            return reply(&FlowRates::default());
         };
         let [clients, _] = run.totals().0;
         let [rate, _] = run.rates();
         let ended_by = run.ended_at.map(|_| match run.cause {
-            EndCause::Done => "done",
-            EndCause::Stopped => "stopped",
-            EndCause::NotEstablished => "not established",
+            EndCause::Done => RunEnd::Done,
+            EndCause::Stopped => RunEnd::Stopped,
+            EndCause::NotEstablished => RunEnd::NotEstablished,
         });
-        Ok(json!({
-            "offered_cps": run.offered_cps(view.now_ns),
-            "begun_cps": rate.begun_cps,
-            "achieved_cps": rate.established_cps,
-            "begun": begun(&clients),
-            "established": established(&clients),
-            "missed": clients.missed,
-            "duration_s": run.duration_s(view.now_ns),
-            "ended_by": ended_by,
-            "hosts": run.profile.host_count(),
-        }))
+        reply(&FlowRates {
+            offered_cps: run.offered_cps(view.now_ns),
+            begun_cps: rate.begun_cps,
+            achieved_cps: rate.established_cps,
+            begun: begun(&clients),
+            established: established(&clients),
+            missed: clients.missed,
+            duration_s: run.duration_s(view.now_ns),
+            ended_by,
+            hosts: run.profile.host_count(),
+        })
     }
 
     /// The profiles that run or have run, for those who read their counters.

@@ -1,13 +1,13 @@
 //! Records of flows: what TCP knows of each, now and then.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
+use allosaur_api::commands::stateful::runs::{FlowLook, FlowSide, TcpFlow};
 use allosaur_engine::stateful::FlowRecord;
 use allosaur_engine::tcp::TcpState;
 use allosaur_engine::template::Side;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
-use serde_json::{Map, Value, json};
 
 /// For how long records are kept.
 const KEPT: Nanos = 10 * SECOND;
@@ -60,7 +60,7 @@ impl Records {
     }
 
     /// As `get_flow_info` shows them, from that number on.
-    pub(super) fn shown(&self, first: u64) -> Vec<Value> {
+    pub(super) fn shown(&self, first: u64) -> Vec<FlowLook> {
         let mut told = 0;
         let looks = self.looks.iter().filter(|look| look.index >= first);
         let looks = looks.take_while(|look| {
@@ -73,42 +73,43 @@ impl Records {
 }
 
 impl Look {
-    pub(super) fn shown(&self) -> Value {
-        let mut flows: Map<_, _> = self.flows.iter().map(shown).collect();
-        flows.insert("index".to_owned(), json!(self.index));
-        Value::Object(flows)
+    pub(super) fn shown(&self) -> FlowLook {
+        let flows: BTreeMap<_, _> = self.flows.iter().map(shown).collect();
+        let index = self.index;
+        FlowLook { index, flows }
     }
 }
 
 /// One flow, by its ends: the client's first.
-fn shown(record: &FlowRecord) -> (String, Value) {
+fn shown(record: &FlowRecord) -> (String, TcpFlow) {
     let tcp = &record.tcp;
-    let mut fields = json!({
-        "origin": match record.side { Side::Client => "client", Side::Server => "server" },
-        "duration": record.duration / MILLISECOND,
-        "state": state_number(tcp.state),
-        "options": options(record),
-        "rto": tcp.timeout_ms,
-        "last_data_recv": record.heard_ago_ms,
-        "rtt": milliseconds(tcp.round_trip_us),
-        "rttvar": milliseconds(tcp.round_trip_variation_us),
-        "snd_ssthresh": tcp.threshold_bytes.unwrap_or(UNLIMITED),
-        "snd_cwnd": tcp.congestion_window_bytes,
-        "rcv_space": tcp.receive_window_bytes,
-        "rcv_nxt": tcp.expected.0,
-        "snd_wnd": tcp.send_window_bytes,
-        "snd_nxt": tcp.next.0,
-        "snd_mss": tcp.send_mss_bytes,
-        "rcv_mss": tcp.receive_mss_bytes,
-        "snd_rexmitpack": tcp.resent_segments,
-        "rcv_ooopack": tcp.disordered_segments,
-        "snd_zerowin": tcp.closed_windows,
-    });
-    if let Some((send, receive)) = tcp.window_scales {
-        fields["snd_wscale"] = json!(send);
-        fields["rcv_wscale"] = json!(receive);
-    }
-    (ends(record.local, record.remote), fields)
+    let flow = TcpFlow {
+        origin: match record.side {
+            Side::Client => FlowSide::Client,
+            Side::Server => FlowSide::Server,
+        },
+        duration: record.duration / MILLISECOND,
+        state: state_number(tcp.state),
+        options: options(record),
+        snd_wscale: tcp.window_scales.map(|(send, _)| send),
+        rcv_wscale: tcp.window_scales.map(|(_, receive)| receive),
+        rto: tcp.timeout_ms,
+        last_data_recv: record.heard_ago_ms,
+        rtt: milliseconds(tcp.round_trip_us),
+        rttvar: milliseconds(tcp.round_trip_variation_us),
+        snd_ssthresh: tcp.threshold_bytes.unwrap_or(UNLIMITED),
+        snd_cwnd: tcp.congestion_window_bytes,
+        rcv_space: tcp.receive_window_bytes,
+        snd_wnd: tcp.send_window_bytes,
+        rcv_nxt: tcp.expected.0,
+        snd_nxt: tcp.next.0,
+        snd_mss: tcp.send_mss_bytes,
+        rcv_mss: tcp.receive_mss_bytes,
+        snd_rexmitpack: tcp.resent_segments,
+        rcv_ooopack: tcp.disordered_segments,
+        snd_zerowin: tcp.closed_windows,
+    };
+    (ends(record.local, record.remote), flow)
 }
 
 fn ends(local: SocketAddr, remote: SocketAddr) -> String {

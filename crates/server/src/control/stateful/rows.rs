@@ -1,7 +1,10 @@
 //! The values of the rows of [`FLOW_ROWS`], as TRex's replies have them.
 
+use allosaur_api::commands::stateful::counters::{
+    CounterDescription, CounterKind, CounterValue, ValuesByCounter,
+};
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::app_latency;
 pub use super::figures::NamedRow;
@@ -12,7 +15,7 @@ use crate::metrics::flow_rows::{Class, FLOW_ROWS, FlowPlace, FlowRow, FlowValues
 #[derive(Clone, Copy, Debug)]
 enum Source {
     None,
-    Now(fn(&Values<'_>) -> Value),
+    Now(fn(&Values<'_>) -> CounterValue),
     Counter(FlowPlace),
 }
 
@@ -45,22 +48,22 @@ impl Rows {
     }
 
     /// The descriptions of all rows, as `get_counter_desc` has them.
-    pub(super) fn descriptions(&self) -> Vec<Value> {
+    pub(super) fn descriptions(&self) -> Vec<CounterDescription> {
         FLOW_ROWS.iter().enumerate().map(description).collect()
     }
 
     /// The values by the row's number; those that are 0 are left out, where clients expect that.
-    pub(super) fn values(&self, of: &Values<'_>) -> Map<String, Value> {
+    pub(super) fn values(&self, of: &Values<'_>) -> ValuesByCounter {
         let counted = FlowValues::new(of.counters, of.table);
-        let mut values = Map::new();
+        let mut values = ValuesByCounter::new();
         for (id, (source, row)) in self.sources.iter().zip(&FLOW_ROWS).enumerate() {
             let value = match *source {
                 Source::None => continue,
                 Source::Now(read) => read(of),
-                Source::Counter(place) => json!(counted.of(place)),
+                Source::Counter(place) => CounterValue::Count(counted.of(place)),
             };
-            if row.0 == Class::Now || value.as_f64() != Some(0.0) {
-                values.insert(id.to_string(), value);
+            if row.0 == Class::Now || !value.is_zero() {
+                values.insert(id, value);
             }
         }
         values
@@ -84,7 +87,7 @@ pub fn named(
     let rows = rows.filter(|(_, row)| row.0 != Class::Bar);
     let named = rows.map(|(id, row)| NamedRow {
         name: row.1,
-        value: values.get(&id.to_string()).cloned().unwrap_or(json!(0)),
+        value: json!(values.get(&id).unwrap_or(&CounterValue::Count(0))),
         is_error: row.0 == Class::Error,
     });
     named
@@ -92,16 +95,22 @@ pub fn named(
         .collect()
 }
 
-fn description((id, row): (usize, &FlowRow)) -> Value {
+fn description((id, row): (usize, &FlowRow)) -> CounterDescription {
     let FlowRow(class, name, units, help) = *row;
     let is_real = class != Class::Bar;
-    json!({
-        "id": id, "name": name, "units": units, "help": help,
-        "info": if class == Class::Error { "error" } else { "info" },
-        "zero": class == Class::Now,
-        "abs": matches!(class, Class::Now | Class::Span | Class::Bar),
-        "real": is_real,
-    })
+    CounterDescription {
+        id,
+        name,
+        help,
+        units,
+        info: match class {
+            Class::Error => CounterKind::Error,
+            _ => CounterKind::Info,
+        },
+        zero: class == Class::Now,
+        abs: matches!(class, Class::Now | Class::Span | Class::Bar),
+        real: is_real,
+    }
 }
 
 fn source(row: &FlowRow) -> Source {
@@ -113,18 +122,19 @@ fn source(row: &FlowRow) -> Source {
 }
 
 /// What is no counter.
-fn reader(name: &str) -> Option<fn(&Values<'_>) -> Value> {
+fn reader(name: &str) -> Option<fn(&Values<'_>) -> CounterValue> {
+    use CounterValue::{Count, Measure};
     Some(match name {
-        "m_active_flows" => |of| json!(of.counters.active),
-        "m_est_flows" => |of| json!(of.counters.established),
-        "m_tx_bw_l7_r" => |of| json!(of.rate.acked_bps),
-        "m_tx_bw_l7_total_r" => |of| json!(of.rate.sent_bps),
-        "m_rx_bw_l7_r" => |of| json!(of.rate.received_bps),
-        "m_tx_pps_r" => |of| json!(of.rate.sent_pps),
-        "m_rx_pps_r" => |of| json!(of.rate.received_pps),
-        "m_avg_size" => |of| json!(of.rate.mean_bytes()),
-        "m_tx_ratio" => |of| json!(of.rate.acked_percent()),
-        "m_traffic_duration" => |of| json!(of.duration_s),
+        "m_active_flows" => |of| Count(of.counters.active),
+        "m_est_flows" => |of| Count(of.counters.established),
+        "m_tx_bw_l7_r" => |of| Measure(of.rate.acked_bps),
+        "m_tx_bw_l7_total_r" => |of| Measure(of.rate.sent_bps),
+        "m_rx_bw_l7_r" => |of| Measure(of.rate.received_bps),
+        "m_tx_pps_r" => |of| Measure(of.rate.sent_pps),
+        "m_rx_pps_r" => |of| Measure(of.rate.received_pps),
+        "m_avg_size" => |of| Measure(of.rate.mean_bytes()),
+        "m_tx_ratio" => |of| Measure(of.rate.acked_percent()),
+        "m_traffic_duration" => |of| Measure(of.duration_s),
         _ => return None,
     })
 }
@@ -172,9 +182,10 @@ mod tests {
             table: None,
         };
         let values = Rows::new().values(&of);
-        let ids: Vec<&str> = values.keys().map(String::as_str).collect();
-        assert_eq!(ids, ["0", "1", "2", "3", "4", "5", "6", "7", "8"]);
-        assert_eq!(values["0"], json!(0));
-        assert_eq!(values["2"], json!(0.0));
+        let ids: Vec<usize> = values.keys().copied().collect();
+        assert_eq!(ids, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        let json = serde_json::to_value(&values).expect("it is JSON");
+        assert_eq!(json["0"], json!(0));
+        assert_eq!(json["2"], json!(0.0));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use allosaur_api::commands::ports::profile_id;
+use allosaur_api::commands::stateful::profiles::StatefulProfile;
 use allosaur_api::commands::stateful::runs::{StartProfile, UpdateProfile};
 use allosaur_api::events::StatefulPhase;
 use allosaur_api::limits::STATEFUL_PROFILES_MAX;
@@ -47,7 +47,7 @@ impl Stateful {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let params = StartProfile::parse(fields)?;
+        let params: StartProfile = fields.read()?;
         let name = &params.profile;
         let profile = self.profile(name)?;
         if profile.phase != StatefulPhase::Loaded {
@@ -292,7 +292,7 @@ impl Stateful {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let name = profile_id(fields)?;
+        let StatefulProfile { profile: name } = fields.read()?;
         self.profile(&name)?;
         self.stop_flows(control, &name, view);
         Ok(Value::Null)
@@ -421,7 +421,7 @@ impl Stateful {
     /// Changes the rates of what runs, or of what is about to: TRex's console does not wait until what it started
     /// runs, so the next command of a batch may come before.
     pub(super) fn update_profile(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
-        let params = UpdateProfile::parse(fields)?;
+        let params: UpdateProfile = fields.read()?;
         let name = &params.profile;
         let profile = self.profile_mut(name)?;
         let is_starting = matches!(profile.phase, StatefulPhase::Parse | StatefulPhase::Build);

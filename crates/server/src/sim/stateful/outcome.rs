@@ -145,7 +145,8 @@ fn outcomes<W: LinkWatch>(
         (name.as_str(), sides.map(|side| side.flows.outcomes))
     });
     let all = totals.each_ref().map(|side| &side.flows.outcomes);
-    outcomes::told(all, groups, &world.times())
+    let told = outcomes::told(all, groups, &world.times());
+    serde_json::to_value(&told).expect("it is a plain struct with string keys")
 }
 
 fn faults(counts: &[u64; Fault::COUNT]) -> BTreeMap<&'static str, u64> {
