@@ -4,21 +4,23 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use allosaur_api::commands::stateful::clients::{
-    Clients, EnableClients, TrafficDistribution, ignored_addresses, ignored_macs,
+    AddressSpan, ClientInfo, ClientState, Clients, ClientsInfo, Distributed, EnableClients,
+    IgnoredAddress, IgnoredAddresses, IgnoredAddressesParams, IgnoredMac, IgnoredMacs,
+    IgnoredMacsParams, TrafficDistributionParams,
 };
 use allosaur_api::limits::{CLIENTS_ASKED_MAX, DISABLED_RANGES_MAX};
-use allosaur_api::{Error, Fields};
+use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::stateful::{Blocklist, StatefulCommand};
 use allosaur_engine::template::{
     AddressRange, CompiledProfile, Distribution, HostTable, PerCore, PoolShare, PoolSpec, Side,
 };
 use allosaur_packet::MacAddress;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::client_terms::ClientTerms;
 use super::state::Stateful;
 use crate::control::core::Core;
-use crate::control::reply::Reply;
+use crate::control::reply::{Reply, reply};
 
 impl Stateful {
     pub(super) fn enable_clients(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
@@ -45,7 +47,7 @@ impl Stateful {
                 enabled,
             });
         }
-        Ok(json!({}))
+        reply(&Empty {})
     }
 
     pub(super) fn ask_for_clients(&mut self, fields: &Fields<'_>) -> Reply {
@@ -75,18 +77,18 @@ impl Stateful {
         let info = |client: u32| {
             let runs = ranges.iter().any(|range| range.contains(client))
                 || tables.iter().any(|hosts| hosts.has_address(client));
-            if !runs {
-                return json!({"Found": 0});
-            }
             let state = match self.clients.is_disabled(client) {
-                true => "Inactive",
-                false => "Active",
+                true => ClientState::Inactive,
+                false => ClientState::Active,
             };
-            json!({"Found": 1, "state": state})
+            ClientInfo {
+                found: u8::from(runs),
+                state: runs.then_some(state),
+            }
         };
         let clients = asked.ranges.iter().flat_map(|(first, last)| *first..=*last);
-        let infos = clients.map(|client| (client.to_string(), info(client)));
-        Ok(Value::Object(infos.collect::<Map<_, _>>()))
+        let infos = clients.map(|client| (client, info(client)));
+        reply(&ClientsInfo(infos.collect()))
     }
 
     /// The clients of all profiles that run, on all ports.
@@ -120,7 +122,7 @@ impl Stateful {
     }
 
     pub(super) fn traffic_distribution(&self, control: &Core, fields: &Fields<'_>) -> Reply {
-        let params = TrafficDistribution::parse(fields)?;
+        let params = TrafficDistributionParams::parse(fields)?;
         let pool = PoolSpec {
             first: params.first.into(),
             last: params.last.into(),
@@ -153,24 +155,26 @@ impl Stateful {
                     pairs: layout.pairs,
                 };
                 let range = AddressRange::of(&pool, share);
-                let [start, end] = [range.first, range.last].map(|a| Ipv4Addr::from(a).to_string());
-                (rank.to_string(), json!({"start": start, "end": end}))
+                let [start, end] = [range.first, range.last].map(Ipv4Addr::from);
+                (rank, AddressSpan { start, end })
             });
-            (port.to_string(), Value::Object(cores.collect()))
+            (port, cores.collect())
         };
         let ports = (0..).zip(self.client_ports(control)).map(of_port);
-        Ok(Value::Object(ports.collect::<Map<_, _>>()))
+        reply(&Distributed(ports.collect()))
     }
 
     pub(super) fn set_ignored_macs(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
-        self.clients.macs = ignored_macs(fields)?;
+        let params: IgnoredMacsParams = fields.read()?;
+        self.clients.macs = params.macs.iter().map(|of| of.mac).collect();
         self.send_ignored(control);
         Ok(Value::Null)
     }
 
     pub(super) fn ignored_macs(&self) -> Reply {
         let macs = self.clients.macs.iter();
-        Ok(macs.map(|mac| json!({"mac_addr": mac})).collect())
+        let macs = macs.map(|&mac| IgnoredMac { mac });
+        reply(&IgnoredMacs(macs.collect()))
     }
 
     pub(super) fn set_ignored_addresses(
@@ -178,14 +182,17 @@ impl Stateful {
         control: &mut Core,
         fields: &Fields<'_>,
     ) -> Reply {
-        self.clients.addresses = ignored_addresses(fields)?;
+        let params: IgnoredAddressesParams = fields.read()?;
+        let addresses = params.addresses.iter();
+        self.clients.addresses = addresses.map(|of| of.address).collect();
         self.send_ignored(control);
         Ok(Value::Null)
     }
 
     pub(super) fn ignored_addresses(&self) -> Reply {
         let addresses = self.clients.addresses.iter();
-        Ok(addresses.map(|address| json!({"ip": address})).collect())
+        let addresses = addresses.map(|&address| IgnoredAddress { address });
+        reply(&IgnoredAddresses(addresses.collect()))
     }
 
     /// Tells all data threads who rests, and who gets no answer.
