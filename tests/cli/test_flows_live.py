@@ -128,7 +128,7 @@ def test_latency_and_two_pairs_of_ports(allosaur: Any) -> None:
 def test_a_report_of_a_real_run(allosaur: Any, tmp_path: Path) -> None:
     good(
         allosaur(
-            "run", HTTP, "--local", "-m", "50", "-d", "1", "--report", "flows.html", "--json", in_time=True
+            "run", HTTP, "--local", "-m", "50", "-d", "3", "--report", "flows.html", "--json", in_time=True
         )
     )
     page = (tmp_path / "flows.html").read_text(encoding="utf-8")

@@ -79,7 +79,8 @@ def test_a_burst_arrives_whole(allosaur: Any, profile: Callable[..., Path]) -> N
 
 def test_both_directions_and_a_multiplier(allosaur: Any) -> None:
     imix = ROOT / "profiles" / "imix.py"
-    ended = allosaur("run", imix, "--local", "--ports", "0,1", "-m", "12kpps", "-d", "2", "--json")
+    words = ("--ports", "0,1", "-m", "12kpps", "-d", "2", "--json")
+    ended = allosaur("run", imix, "--local", *words, in_time=True)
     assert ended.code == 0, ended
     result = ended.json()
     for port in ("0", "1"):
