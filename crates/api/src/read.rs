@@ -314,12 +314,7 @@ impl<'de> MapAccess<'de> for NamedFields<'de> {
         &mut self,
         seed: S,
     ) -> Result<S::Value, FieldError> {
-        let (name, value) = self.next.take().expect("a key comes before its value");
-        let strict = Strict {
-            value,
-            in_list: false,
-        };
-        seed.deserialize(strict).map_err(|error| error.within(name))
+        read_value(self.next.take(), seed)
     }
 }
 
@@ -350,13 +345,21 @@ impl<'de> MapAccess<'de> for AllFields<'de> {
         &mut self,
         seed: S,
     ) -> Result<S::Value, FieldError> {
-        let (name, value) = self.next.take().expect("a key comes before its value");
-        let strict = Strict {
-            value,
-            in_list: false,
-        };
-        seed.deserialize(strict).map_err(|error| error.within(name))
+        read_value(self.next.take(), seed)
     }
+}
+
+/// The value of the field whose name was read before it.
+fn read_value<'de, S: serde::de::DeserializeSeed<'de>>(
+    field: Option<(&str, &'de Value)>,
+    seed: S,
+) -> Result<S::Value, FieldError> {
+    let (name, value) = field.expect("a key comes before its value");
+    let strict = Strict {
+        value,
+        in_list: false,
+    };
+    seed.deserialize(strict).map_err(|error| error.within(name))
 }
 
 /// The elements of a list.
