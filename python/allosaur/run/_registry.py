@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from allosaur.cli import _registry
 from allosaur.cli._errors import bad_input, explained
 from allosaur.cli._parser import nearest
 from allosaur.run._thresholds import Threshold, unmeasured
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from allosaur.metrics import MetricFamily, Metrics
 
 _NEAR = 0.5
-_COMMAND = "get_metrics"
 _GROWING = "counter"
 
 
@@ -25,7 +25,7 @@ class Registry:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._is_known = client is not None and _COMMAND in client.get_server_supported_cmds()
+        self._is_known = client is not None and _registry.tells(client)
         self._first: Metrics | None = None
         self._last: Metrics | None = None
 
