@@ -11,8 +11,8 @@ The guide to metrics lists them. Names are without ``_total`` and ``_info``, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Kind = Literal["counter", "gauge", "histogram", "summary", "info"]
@@ -72,6 +72,31 @@ Value = int | float | Distribution
 
 
 @dataclass(frozen=True)
+class Series:
+    """One series of a metric."""
+
+    family: MetricFamily
+    labels: tuple[str, ...]
+    """The values of its labels, in the order of the family."""
+    value: Value
+
+    @property
+    def named_labels(self) -> dict[str, str]:
+        """The values of its labels, by their names."""
+        return dict(zip(self.family.labels, self.labels, strict=True))
+
+    @property
+    def number(self) -> float:
+        """Its value; of a distribution how many values it has."""
+        return self.value if isinstance(self.value, (int, float)) else self.value.count
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it stays zero where nothing goes wrong, and is not zero."""
+        return self.family.is_error and bool(self.number)
+
+
+@dataclass(frozen=True)
 class Metrics:
     """What a server had counted at a time."""
 
@@ -106,6 +131,29 @@ class Metrics:
         """The series of a metric by the values of its labels; none of one that has none."""
         return self.values.get(name, {})
 
+    def described(self, name: str | None = None) -> Iterator[Series]:
+        """The series of a metric, or of all in ``families``, each with what it is."""
+        for one in self.families if name is None else {name} & self.families.keys():
+            for labels, value in self.series(one).items():
+                yield Series(self.families[one], labels, value)
+
+    def since(self, earlier: Metrics) -> Metrics:
+        """What was counted since an earlier reading: counters less what they were then, all else as it is.
+
+        A counter that is smaller than it was began anew in between, and is as it is.
+        """
+        return replace(self, values={name: self._grown(name, earlier) for name in self.values})
+
+    def _grown(self, name: str, earlier: Metrics) -> dict[tuple[str, ...], Value]:
+        family = self.families.get(name)
+        before = earlier.series(name) if family is not None and family.kind == "counter" else {}
+        grown: dict[tuple[str, ...], Value] = {}
+        for labels, value in self.series(name).items():
+            old = before.get(labels, 0)
+            are_numbers = isinstance(value, (int, float)) and isinstance(old, (int, float))
+            grown[labels] = value - old if are_numbers and old <= value else value  # type: ignore[operator]
+        return grown
+
     def value(self, name: str, **labels: object) -> Value | None:
         """The value of one series: that with these labels, all of them. None if there is no such series.
 
@@ -124,3 +172,25 @@ class Metrics:
 
 def _value(value: Any) -> Value:
     return Distribution.from_reply(value) if isinstance(value, dict) else value
+
+
+class MetricsReader:
+    """Reads the metrics of a server, by any client of it, again and again; what they are is asked once."""
+
+    def __init__(self, client: Any, prefixes: Sequence[str] | None = None) -> None:
+        self._client = client
+        self._prefixes = prefixes
+        self._families: Mapping[str, MetricFamily] | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the server tells its metrics; one of TRex's does not."""
+        return "get_metrics" in self._client.get_server_supported_cmds()
+
+    def read(self) -> Metrics:
+        """What the server has counted."""
+        is_first = self._families is None
+        metrics: Metrics = self._client.get_metrics(self._prefixes, families=is_first)
+        if self._families is None:
+            self._families = metrics.families
+        return replace(metrics, families=self._families)

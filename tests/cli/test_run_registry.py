@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,8 +42,9 @@ class Client:
     def get_server_supported_cmds(self) -> list[str]:
         return ["get_metrics"] if self.knows else []
 
-    def get_metrics(self) -> Metrics:
-        return self.readings.pop(0)
+    def get_metrics(self, prefixes: None, families: bool) -> Metrics:
+        read = self.readings.pop(0)
+        return read if families else replace(read, families={})
 
 
 def of(*words: str) -> Thresholds:

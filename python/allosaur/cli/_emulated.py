@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from allosaur.cli import _registry
-from allosaur.cli._registry import Reading
+from allosaur.metrics import MetricsReader
 
 if TYPE_CHECKING:
     from allosaur import STLClient
-    from allosaur.metrics import Metrics
+    from allosaur.metrics import Metrics, Series
 
 PREFIX = "allosaur_emulation_"
 CLIENTS = f"{PREFIX}clients"
@@ -20,29 +20,30 @@ _STATE = {f"{PREFIX}namespaces": "namespaces", CLIENTS: "clients", f"{PREFIX}rea
 
 def read(client: STLClient) -> Metrics | None:
     """Read what they count; `None` where the server has no registry, as TRex's. Raises `STLError`."""
-    return client.get_metrics([PREFIX]) if _registry.tells(client) else None
+    reader = MetricsReader(client, [PREFIX])
+    return reader.read() if reader.is_told else None
 
 
 def count(metrics: Metrics) -> int:
     """Return how many clients there are."""
-    return int(sum(map(_registry.number, metrics.series(CLIENTS).values())))
+    return int(sum(one.number for one in metrics.described(CLIENTS)))
 
 
-def state(metrics: Metrics) -> list[Reading]:
+def state(metrics: Metrics) -> list[Series]:
     """Return what there is now: namespaces, clients, those that are ready."""
     found = {one.family.name: one for one in _readings(metrics)}
     return [found[name] for name in _STATE if name in found]
 
 
-def counters(metrics: Metrics) -> list[Reading]:
+def counters(metrics: Metrics) -> list[Series]:
     """Return what plugins counted and is not zero: first what must be zero, then by plugin."""
     found = [one for one in _readings(metrics) if one.family.name not in _STATE and one.value]
     return sorted(found, key=lambda one: not one.is_wrong)
 
 
-def name(reading: Reading) -> str:
+def name(series: Series) -> str:
     """Return the name of a metric without what all have in common."""
-    return reading.family.name.removeprefix(PREFIX)
+    return series.family.name.removeprefix(PREFIX)
 
 
 def said(metrics: Metrics) -> str:
@@ -50,5 +51,5 @@ def said(metrics: Metrics) -> str:
     return ", ".join(f"{_registry.said(one.value)} {_STATE[one.family.name]}" for one in state(metrics))
 
 
-def _readings(metrics: Metrics) -> Iterator[Reading]:
-    return (one for one in _registry.readings(metrics) if one.family.name.startswith(PREFIX))
+def _readings(metrics: Metrics) -> Iterator[Series]:
+    return (one for one in metrics.described() if one.family.name.startswith(PREFIX))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format, _parser
@@ -12,48 +11,10 @@ from allosaur.cli._errors import bad_input, explained
 
 if TYPE_CHECKING:
     from allosaur import STLClient
-    from allosaur.metrics import MetricFamily, Metrics, Value
+    from allosaur.metrics import Metrics, Series, Value
 
-METHOD = "get_metrics"
 PREFIX = "allosaur_"
 """What all names begin with; it need not be written."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A series: of which metric, the values of its labels, and its own."""
-
-    family: MetricFamily
-    labels: tuple[str, ...]
-    value: Value
-
-    @property
-    def where(self) -> str:
-        """The labels that are not empty, as one writes them: `port=0 direction=tx`."""
-        pairs = zip(self.family.labels, self.labels, strict=True)
-        return " ".join(f"{name}={value}" for name, value in pairs if value)
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether it must be zero and is not."""
-        return self.family.is_error and bool(number(self.value))
-
-
-def number(value: Value) -> float:
-    """Return the number of a series; of a distribution how many values it has."""
-    return value if isinstance(value, (int, float)) else value.count
-
-
-def tells(client: STLClient) -> bool:
-    """Whether the server has a registry. One of TRex's has none."""
-    return METHOD in client.get_server_supported_cmds()
-
-
-def readings(metrics: Metrics) -> Iterator[Reading]:
-    """Give each series, by the names of the metrics."""
-    for name, family in metrics.families.items():
-        for labels, value in metrics.series(name).items():
-            yield Reading(family, labels, value)
 
 
 def read(client: STLClient, prefixes: Sequence[str]) -> Metrics:
@@ -73,20 +34,25 @@ def _known(prefix: str, metrics: Metrics) -> bool:
     return any(name.startswith(prefix) for name in metrics.families)
 
 
-def table(found: Sequence[Reading]) -> str:
+def table(found: Sequence[Series]) -> str:
     """Return a table of series; those that must be zero and are not are marked."""
     if not found:
         return "There are no such series."
     rows = [
         [
             ("! " if one.is_wrong else "") + one.family.name.removeprefix(PREFIX),
-            one.where,
+            where(one),
             said(one.value),
             one.family.unit or "",
         ]
         for one in found
     ]
     return _format.table(("metric", "of", "value", "unit"), rows, texts=("metric", "of", "unit"))
+
+
+def where(series: Series) -> str:
+    """Return the labels that are not empty, as one writes them: `port=0 direction=tx`."""
+    return " ".join(f"{name}={value}" for name, value in series.named_labels.items() if value)
 
 
 def said(value: Value) -> str:
@@ -109,8 +75,7 @@ def objects(metrics: Metrics) -> dict[str, Any]:
             "help": family.help,
             "is_error": family.is_error,
             "series": [
-                {"labels": dict(zip(family.labels, labels, strict=True)), "value": _plain(value)}
-                for labels, value in metrics.series(name).items()
+                {"labels": one.named_labels, "value": _plain(one.value)} for one in metrics.described(name)
             ],
         }
         for name, family in metrics.families.items()

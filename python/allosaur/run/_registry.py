@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _registry
 from allosaur.cli._errors import bad_input, explained
 from allosaur.cli._parser import nearest
+from allosaur.metrics import MetricsReader
 from allosaur.run._thresholds import Threshold, unmeasured
 
 if TYPE_CHECKING:
     from allosaur.metrics import MetricFamily, Metrics
 
 _NEAR = 0.5
-_GROWING = "counter"
 
 
 class Registry:
@@ -24,10 +23,10 @@ class Registry:
     """
 
     def __init__(self, client: Any) -> None:
-        self._client = client
-        self._is_known = client is not None and _registry.tells(client)
+        self._reader = MetricsReader(client)
+        self._is_known = client is not None and self._reader.is_told
         self._first: Metrics | None = None
-        self._last: Metrics | None = None
+        self._grown: Metrics | None = None
 
     def check(self, thresholds: Sequence[Threshold]) -> None:
         """Refuse thresholds of what the server does not count. Raises :class:`CommandError`."""
@@ -54,48 +53,34 @@ class Registry:
     def end(self) -> None:
         """Read what was counted until its end."""
         if self._is_known and self._first is not None:
-            self._last = self._read()
+            self._grown = self._read().since(self._first)
 
     def document(self, thresholds: Sequence[Threshold]) -> dict[str, Any]:
-        """Return what thresholds read: the differences of counters, gauges as they are."""
+        """Return what thresholds read: what counters counted in the run, gauges as they are."""
         names = dict.fromkeys(one.metric.name for one in thresholds)
-        return {"metrics": {name: self._series(name) for name in names}} if names else {}
+        found = self._grown
+        series = {name: [] if found is None else list(found.described(name)) for name in names}
+        return {"metrics": series} if names else {}
 
     def grown_errors(self, shown: tuple[str, ...], ports: Collection[int]) -> list[str]:
         """Return what should have stayed zero and grew, in words.
 
         Names that begin with one of `shown` are shown elsewhere; of others' ports nothing is told.
         """
-        if self._last is None:
+        if self._grown is None:
             return []
-        found = []
-        for name, family in self._last.families.items():
-            if family.is_error and family.kind == _GROWING and not name.startswith(shown):
-                own = {None, *map(str, ports)}
-                grown = sum(value for labels, value in self._series(name) if labels.get("port") in own)
+        own, found = {None, *map(str, ports)}, []
+        for name, family in self._grown.families.items():
+            if family.is_error and family.kind == "counter" and not name.startswith(shown):
+                series = self._grown.described(name)
+                grown = sum(one.number for one in series if one.named_labels.get("port") in own)
                 if grown:
                     found.append(f"{family.help.rstrip('.')}: {grown:,.10g} ({name})")
         return found
 
-    def _series(self, name: str) -> list[tuple[Mapping[str, str], float]]:
-        if self._first is None or self._last is None:
-            return []
-        family, before = self._last.families[name], self._first.series(name)
-        found: list[tuple[Mapping[str, str], float]] = []
-        for labels, value in self._last.series(name).items():
-            if not isinstance(value, (int, float)):
-                continue
-            old = before.get(labels, 0) if family.kind == _GROWING else 0
-            counted = float(value) - (float(old) if isinstance(old, (int, float)) else 0.0)
-            # A counter that began anew while the run went on has its own beginning.
-            grown = float(value) if family.kind == _GROWING and counted < 0 else counted
-            found.append((dict(zip(family.labels, labels, strict=True)), grown))
-        return found
-
     def _read(self) -> Metrics:
         with explained("cannot read the server's metrics"):
-            found: Metrics = self._client.get_metrics()
-        return found
+            return self._reader.read()
 
 
 def _check_labels(threshold: Threshold, family: MetricFamily) -> None:

@@ -209,15 +209,16 @@ def registry_metric(name: str) -> Metric:
 
     def read(document: Document, labels: Labels) -> list[Reading]:
         chosen = [
-            (found, value)
-            for found, value in document["metrics"].get(name, ())
-            if all(asked in (EACH, found.get(label)) for label, asked in labels.items())
+            one
+            for one in document["metrics"].get(name, ())
+            if all(asked in (EACH, one.named_labels.get(label)) for label, asked in labels.items())
         ]
         if EACH in labels.values():
             return [
-                Reading(value, ", ".join(f"{a} {b}" for a, b in found.items())) for found, value in chosen
+                Reading(float(one.number), ", ".join(f"{a} {b}" for a, b in one.named_labels.items()))
+                for one in chosen
             ]
-        return [Reading(sum(value for _, value in chosen))] if chosen else []
+        return [Reading(float(sum(one.number for one in chosen)))] if chosen else []
 
     return Metric(name, COUNT, f"{name} of the server", read, ANY)
 

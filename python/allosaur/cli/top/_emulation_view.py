@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from allosaur.cli import _emulated, _registry
-from allosaur.cli._registry import Reading
 from allosaur.cli.top import _numbers
 from allosaur.cli.top._body import Body, said
 from allosaur.cli.top._snapshot import Snapshot
 from allosaur.cli.top._state import State
 from allosaur.cli.top._table import Cell, Column, Look, table
+from allosaur.metrics import Series
 
 _NOBODY = "No clients are emulated: `allosaur start PROFILE` or `allosaur emu load PROFILE` brings some."
 _VALUE_WIDTH = 14
@@ -30,16 +30,16 @@ def errors(snapshot: Snapshot) -> int:
     return sum(one.is_wrong for one in _emulated.counters(snapshot.metrics))
 
 
-def _columns(state: State) -> list[Column[Reading]]:
-    def name(one: Reading) -> Cell:
+def _columns(state: State) -> list[Column[Series]]:
+    def name(one: Series) -> Cell:
         text = _emulated.name(one)
         return Cell(f"! {text}", Look.BAD) if one.is_wrong else Cell(f"  {text}")
 
-    def value(one: Reading) -> Cell:
-        text = _numbers.count(_registry.number(one.value), _VALUE_WIDTH)
+    def value(one: Series) -> Cell:
+        text = _numbers.count(one.number, _VALUE_WIDTH)
         return Cell(text, Look.BAD if one.is_wrong else Look.PLAIN)
 
-    def rate(one: Reading) -> str:
+    def rate(one: Series) -> str:
         is_counter = one.family.kind == "counter"
         known = state.history.rate(one.family.name, one.labels) if is_counter else None
         return "" if known is None else _numbers.rate(known)
@@ -49,5 +49,5 @@ def _columns(state: State) -> list[Column[Reading]]:
         Column("count", _VALUE_WIDTH, value),
         Column("/s", 7, rate),
         Column("meaning", 46, lambda one: one.family.help, is_text=True, rank=1),
-        Column("of", 20, lambda one: one.where, is_text=True, rank=2),
+        Column("of", 20, lambda one: _registry.where(one), is_text=True, rank=2),
     ]

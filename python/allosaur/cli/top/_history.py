@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from allosaur.cli import _registry
 from allosaur.cli.top._snapshot import Flows, Snapshot
 
 if TYPE_CHECKING:
@@ -90,11 +89,7 @@ def _counted(flows: Flows, side: str) -> dict[str, float]:
 
 
 def _numbers(metrics: Metrics) -> dict[Reading, float]:
-    return {
-        (name, labels): _registry.number(value)
-        for name, series in metrics.values.items()
-        for labels, value in series.items()
-    }
+    return {(one.family.name, one.labels): one.number for one in metrics.described()}
 
 
 def _rates(old: Mapping[Name, float], new: Mapping[Name, float], passed_s: float) -> dict[Name, float]:

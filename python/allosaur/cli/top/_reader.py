@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _emulated, _registry
+from allosaur.cli import _emulated
 from allosaur.cli.top import _outcomes
 from allosaur.cli.top._snapshot import (
     FLOWS,
@@ -24,10 +24,11 @@ from allosaur.cli.top._snapshot import (
     Server,
     Snapshot,
 )
+from allosaur.metrics import MetricsReader
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, STLClient
-    from allosaur.metrics import MetricFamily, Metrics
+    from allosaur.metrics import Metrics
 
 ALL_PROFILES = "all profiles"
 _ECHO_ERRORS = (
@@ -85,7 +86,7 @@ class Reader:
     def __init__(self, clients: Clients, address: str) -> None:
         self.clients = clients
         self._address = address
-        self._families: Mapping[str, MetricFamily] | None = None
+        self._metrics_reader = MetricsReader(clients.any, [_emulated.PREFIX])
         self._tells = "get_status" in clients.any.get_server_supported_cmds()
 
     def read(self, wanted: Wanted = EVERYTHING) -> Snapshot:
@@ -114,15 +115,7 @@ class Reader:
 
     def _metrics(self) -> Metrics | None:
         """Read the part of the registry that has a view; what its metrics are is asked once."""
-        client = self.clients.any
-        if not _registry.tells(client):
-            return None
-        if self._families is None:
-            metrics = client.get_metrics([_emulated.PREFIX])
-            self._families = metrics.families
-            return metrics
-        metrics = client.get_metrics([_emulated.PREFIX], families=False)
-        return replace(metrics, families=self._families)
+        return self._metrics_reader.read() if self._metrics_reader.is_told else None
 
     def _server(self, status: Mapping[str, Any] | None) -> Server:
         client = self.clients.any

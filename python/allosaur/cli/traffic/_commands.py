@@ -90,4 +90,4 @@ def stats(options: argparse.Namespace) -> Answer:
 
 def _registry_answer(client: STLClient, prefixes: Sequence[str]) -> Answer:
     metrics = _registry.read(client, prefixes)
-    return Answer(_registry.table(list(_registry.readings(metrics))), {"metrics": _registry.objects(metrics)})
+    return Answer(_registry.table(list(metrics.described())), {"metrics": _registry.objects(metrics)})

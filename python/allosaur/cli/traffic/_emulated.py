@@ -22,7 +22,8 @@ def read(client: STLClient) -> Answer | None:
         return None
     rows = [
         [
-            ("! " if one.is_wrong else "") + " ".join(filter(None, (_emulated.name(one), one.where))),
+            ("! " if one.is_wrong else "")
+            + " ".join(filter(None, (_emulated.name(one), _registry.where(one)))),
             _registry.said(one.value),
             one.family.unit or "",
             one.family.help,
