@@ -32,7 +32,7 @@ fn main() {
     let mut world = World {
         tunables,
         counters: TcpCounters::default(),
-        sides: RecoveryPool::default(),
+        recovery: RecoveryPool::default(),
         now_ms: 1,
         wire: Vec::with_capacity(64),
         response_bytes,
@@ -49,7 +49,7 @@ fn main() {
 struct World {
     tunables: Tunables,
     counters: TcpCounters,
-    sides: RecoveryPool,
+    recovery: RecoveryPool,
     now_ms: u32,
     wire: Vec<Segment>,
     response_bytes: u32,
@@ -63,7 +63,7 @@ impl World {
             tunables: &self.tunables,
             counters: &mut self.counters,
             unread_bytes: 0,
-            sides: &mut self.sides,
+            recovery: &mut self.recovery,
         }
     }
 

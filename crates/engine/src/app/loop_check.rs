@@ -56,7 +56,7 @@ fn target(steps: &[ProgramCommand], i: usize) -> Option<usize> {
     }
 }
 
-/// Where a step leads without waiting. What waits for the end of the other side waits once only.
+/// Where a step leads without waiting. What waits for the end of the peer waits once only.
 fn edges(steps: &[ProgramCommand], i: usize) -> Edges {
     let inside = |i: usize| Some(i).filter(|i| *i < steps.len());
     match steps[i] {

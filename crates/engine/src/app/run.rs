@@ -91,7 +91,7 @@ enum Wait {
     Room,
     /// A time.
     Time,
-    /// The other side is done.
+    /// The peer is done.
     PeerClosed,
     /// Another flow is over.
     Executed,
@@ -107,9 +107,9 @@ pub enum ProgramEnd {
     None,
     /// All its commands ran.
     Done,
-    /// It gave up: the other side was done before what it waited for began to come.
+    /// It gave up: the peer was done before what it waited for began to come.
     PeerClosedBetween,
-    /// It gave up: the other side was done when only a part had come.
+    /// It gave up: the peer was done when only a part had come.
     PeerClosedWithin,
     /// Of an application over bytes: it says so.
     Failed,
@@ -122,7 +122,7 @@ struct Flag(u8);
 impl Flag {
     /// The connection is there.
     const CONNECTED: Flag = Flag(1);
-    /// The other side is done.
+    /// The peer is done.
     const PEER_CLOSED: Flag = Flag(1 << 1);
     /// Sending waits for acknowledgments.
     const BLOCKING: Flag = Flag(1 << 2);
@@ -250,12 +250,12 @@ impl ProgramRun {
         self.has(Flag::HAS_RECEIVED)
     }
 
-    /// Whether the other side is done.
+    /// Whether the peer is done.
     pub fn is_peer_closed(&self) -> bool {
         self.has(Flag::PEER_CLOSED)
     }
 
-    /// Whether nothing is missing if it ends now: it waits for the end of the other side, for data of
+    /// Whether nothing is missing if it ends now: it waits for the end of the peer, for data of
     /// which nothing has come, or for what it sent to be acknowledged.
     pub fn is_between(&self) -> bool {
         match self.wait {
@@ -306,7 +306,7 @@ impl ProgramRun {
         self.go_on_from(Wait::Room);
     }
 
-    /// The other side will send no more. What arrived before must have been said before.
+    /// The peer will send no more. What arrived before must have been said before.
     #[inline]
     pub fn handle_peer_closed(&mut self) {
         self.set(Flag::PEER_CLOSED);

@@ -5,7 +5,7 @@ use crate::time::{MILLISECOND, Nanos};
 /// The unit of time variables: 10 ms, as TRex counts.
 pub const TICK: Nanos = 10 * MILLISECOND;
 
-/// As a number of bytes that are waited for: all that come until the other side is done.
+/// As a number of bytes that are waited for: all that come until the peer is done.
 pub(super) const UNTIL_CLOSE: u64 = u64::MAX;
 
 /// What carries the bytes of a program.
@@ -61,7 +61,7 @@ pub enum ProgramCommand {
         /// Forget what arrived when there are enough, also what is too many.
         clear: bool,
     },
-    /// `rx` with `until_close`: wait until the other side is done, however much it sends before, and
+    /// `rx` with `until_close`: wait until the peer is done, however much it sends before, and
     /// forget what arrived.
     ReceiveUntilClose,
     /// `tx_msg`: send a buffer as one message.
@@ -99,7 +99,7 @@ pub enum ProgramCommand {
     CloseMessage,
     /// `reset`: end the connection with a reset.
     Reset,
-    /// `nc`: wait until the other side is done, then close.
+    /// `nc`: wait until the peer is done, then close.
     WaitForPeerClose,
     /// `connect`: wait until the connection is there, on either side.
     Connect,

@@ -140,7 +140,7 @@ impl Session {
         }
         let room = match &self.transport {
             FlowTransport::Tcp(connection) => {
-                let room = connection.room_bytes(cx.tunables);
+                let room = connection.writable_bytes(cx.tunables);
                 room.saturating_sub(self.outbox.unwritten_bytes()) as usize
             }
             FlowTransport::Udp(udp) if udp.waits_to_send() => 0,
@@ -188,9 +188,9 @@ fn handle_segment<'a>(
     let is_syn = segment.has(TcpFlags::SYN);
     let start = segment.seq + u32::from(is_syn);
     let end = start + data.len() as u32;
-    let expected = connection.expected();
+    let expected = connection.rcv_nxt();
     match expected {
-        Some(_) => connection.missing(&cx.pools.sides, start, end, &mut it.missing),
+        Some(_) => connection.missing(&cx.pools.recovery, start, end, &mut it.missing),
         None => it.missing = vec![(start, end)],
     }
     let expected = expected.unwrap_or(start);
@@ -210,7 +210,7 @@ fn handle_segment<'a>(
         let arrived = if in_order.is_after(from) {
             Some(in_order)
         } else {
-            connection.arrived_until(&cx.pools.sides, from)
+            connection.queued_until(&cx.pools.recovery, from)
         };
         if let Some(arrived) = arrived {
             let to = to.min(arrived);

@@ -74,14 +74,14 @@ impl Session {
     pub fn give_way(&mut self, cx: &mut FlowContext<'_>) -> FlowStatus {
         if !self.is_over() {
             self.flags.set(SessionFlag::GivenUp);
-            self.end_untold(cx);
+            self.close_silently(cx);
         }
         FlowStatus::Over
     }
 
-    pub(super) fn end_untold(&mut self, cx: &mut FlowContext<'_>) {
+    pub(super) fn close_silently(&mut self, cx: &mut FlowContext<'_>) {
         match &mut self.transport {
-            FlowTransport::Tcp(connection) => connection.end_untold(&mut cx.tcp()),
+            FlowTransport::Tcp(connection) => connection.close_silently(&mut cx.tcp()),
             FlowTransport::Udp(udp) => udp.end(&mut cx.counters.udp),
         }
     }
@@ -102,7 +102,7 @@ impl Session {
         self.release_application(pools);
         self.outbox.release(&mut pools.outboxes);
         if let FlowTransport::Tcp(connection) = &mut self.transport {
-            connection.release(&mut pools.sides);
+            connection.release(&mut pools.recovery);
         }
         if let FlowTransport::Udp(udp) = &self.transport {
             if let Some(message) = udp.message() {

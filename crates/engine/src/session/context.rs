@@ -46,7 +46,7 @@ pub struct HeaderDefaults {
 #[derive(Debug, Default)]
 pub struct Pools {
     /// For TCP while something is lost.
-    pub sides: RecoveryPool,
+    pub recovery: RecoveryPool,
     /// For programs with variables.
     pub variables: VariablePool,
     /// Applications over bytes.
@@ -107,7 +107,7 @@ impl Clock {
         &self,
         tunables: &'a Tunables,
         counters: &'a mut SideCounters,
-        sides: &'a mut RecoveryPool,
+        recovery: &'a mut RecoveryPool,
     ) -> TcpContext<'a> {
         TcpContext {
             now_ms: self.tcp_ms,
@@ -115,7 +115,7 @@ impl Clock {
             tunables,
             unread_bytes: 0,
             counters: &mut counters.tcp,
-            sides,
+            recovery,
         }
     }
 }
@@ -159,7 +159,7 @@ impl FlowContext<'_> {
         let pools = &mut *self.pools;
         pools
             .clock
-            .tcp(self.tunables, self.counters, &mut pools.sides)
+            .tcp(self.tunables, self.counters, &mut pools.recovery)
     }
 
     /// Calls `act` on an application over bytes, which may use all else that is here.

@@ -72,7 +72,7 @@ impl Session {
         tx: &mut impl FrameTx,
     ) -> FlowStatus {
         if self.flags.has(SessionFlag::Aborted) && self.wake_at.get() <= cx.now {
-            self.end_untold(cx);
+            self.close_silently(cx);
             return FlowStatus::Over;
         }
         if self.wake_at.get() <= cx.now {

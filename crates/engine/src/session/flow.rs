@@ -353,7 +353,7 @@ impl Session {
         let FlowTransport::Tcp(connection) = &mut self.transport else {
             return true;
         };
-        let bytes = self.outbox.write(connection.room_bytes(cx.tunables));
+        let bytes = self.outbox.write(connection.writable_bytes(cx.tunables));
         if bytes > 0 {
             connection.write(bytes, &mut cx.counters.tcp);
         }
@@ -365,7 +365,7 @@ impl Session {
                 connection.close();
             }
         }
-        connection.has_nothing_to_say()
+        connection.has_nothing_to_send()
     }
 
     /// Sends the segment that says all there is to say, in the frame that most have: it is written from
@@ -381,7 +381,9 @@ impl Session {
             return None;
         };
         let pools = &mut *cx.pools;
-        let mut tcp = pools.clock.tcp(cx.tunables, cx.counters, &mut pools.sides);
+        let mut tcp = pools
+            .clock
+            .tcp(cx.tunables, cx.counters, &mut pools.recovery);
         let link = pools.links.at(self.link);
         let is_plain =
             self.key.prefixes.is_none() && matches!(link.encapsulation, Encapsulation::Ethernet);

@@ -57,7 +57,7 @@ pub(super) fn delivered<'d>(
         return &[];
     };
     let end = u32::from(meaning.peer_closed) + meaning.delivered_bytes;
-    let first = connection.expected().map(|expected| expected - end);
+    let first = connection.rcv_nxt().map(|expected| expected - end);
     let start = segment.seq + u32::from(segment.has(TcpFlags::SYN));
     let from = first.map_or(0, |first| start.until(first) as usize);
     let to = data

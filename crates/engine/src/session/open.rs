@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    /// Whether the other side is there: it answered what we sent, or at least said more than its
+    /// Whether the peer is there: it answered what we sent, or at least said more than its
     /// first.
     pub fn is_proven(&self) -> bool {
         match &self.transport {

@@ -39,7 +39,7 @@ impl Session {
         if !is_over || self.flags.has(SessionFlag::Aborted) {
             return None;
         }
-        let tcp = connection.to_time_wait(pools.tcp_ms(now), &pools.sides)?;
+        let tcp = connection.to_time_wait(pools.tcp_ms(now), &pools.recovery)?;
         Some(TimeWaitSession {
             key: self.key,
             tcp,

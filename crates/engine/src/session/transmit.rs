@@ -35,7 +35,9 @@ impl Session {
             FlowApplication::Bytes(index) => cx.pools.applications.unread_bytes(index),
         };
         let pools = &mut *cx.pools;
-        let mut tcp = pools.clock.tcp(cx.tunables, cx.counters, &mut pools.sides);
+        let mut tcp = pools
+            .clock
+            .tcp(cx.tunables, cx.counters, &mut pools.recovery);
         tcp.unread_bytes = unread_bytes;
         let link = pools.links.at(self.link);
         let is_plain = matches!(link.encapsulation, Encapsulation::Ethernet);
@@ -71,7 +73,9 @@ impl Session {
             return None;
         };
         let pools = &mut *cx.pools;
-        let mut tcp = pools.clock.tcp(cx.tunables, cx.counters, &mut pools.sides);
+        let mut tcp = pools
+            .clock
+            .tcp(cx.tunables, cx.counters, &mut pools.recovery);
         let link = pools.links.at(self.link);
         let most = segment_bytes_max(&self.key, link, cx.headers.frame_bytes_max);
         if !connection.is_syn_due() {

@@ -59,7 +59,7 @@ impl StatefulEngine {
                 || entry
                     .session
                     .connection()
-                    .is_some_and(|c| c.gives_way_to(segment));
+                    .is_some_and(|c| c.may_be_replaced_by(segment));
             if gives_way && side == Side::Server {
                 self.give_way(now, index, tx_queues);
                 self.handle_unknown(now, key, side, frame, tx_queues);
@@ -91,7 +91,7 @@ impl StatefulEngine {
 fn begins(entry: &FlowEntry, frame: &Frame<'_>) -> bool {
     match (frame.received.arrival, entry.session.connection()) {
         (Arrival::Tcp(segment), Some(connection)) => {
-            connection.expects(segment.seq) && !segment.has(TcpFlags::RST)
+            connection.is_rcv_nxt(segment.seq) && !segment.has(TcpFlags::RST)
         }
         _ => true,
     }

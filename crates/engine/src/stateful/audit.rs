@@ -18,7 +18,7 @@ pub struct Holdings {
     /// Timers that are set.
     pub timers: usize,
     /// Blocks of TCP for what is lost or out of order.
-    pub sides: usize,
+    pub recovery: usize,
     /// Variables of programs.
     pub variables: usize,
     /// Lists of buffers that wait.
@@ -40,7 +40,7 @@ impl StatefulEngine {
             flows: self.flows(),
             keys: self.table.len(),
             timers: self.timers.len() + self.time_wait.len(),
-            sides: self.pools.sides.in_use(),
+            recovery: self.pools.recovery.in_use(),
             variables: self.pools.variables.used(),
             outboxes: self.pools.outboxes.in_use(),
             applications: self.pools.applications.in_use(),
@@ -58,7 +58,7 @@ impl StatefulEngine {
         let it = self.holdings();
         rule(it.keys == it.flows, "each flow has a key, and no other")?;
         // What is missing now, and what was lost before.
-        rule(it.sides <= 2 * it.flows, "a flow has two blocks at most")?;
+        rule(it.recovery <= 2 * it.flows, "a flow has two blocks at most")?;
         rule(it.outboxes <= it.flows, "a flow has one list at most")?;
         rule(it.variables <= it.flows, "a flow has variables once")?;
         let fits = it.applications <= it.flows;

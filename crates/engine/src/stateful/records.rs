@@ -45,7 +45,7 @@ impl StatefulEngine {
                     side: whose.1,
                     template: whose.0,
                     duration: began.since(now) / MILLISECOND * MILLISECOND,
-                    heard_ago_ms: self.pools.tcp_ms(now).wrapping_sub(tcp.heard_ms),
+                    heard_ago_ms: self.pools.tcp_ms(now).wrapping_sub(tcp.last_received_ms),
                     tcp,
                 });
             };
@@ -58,7 +58,7 @@ impl StatefulEngine {
             let (template, side) = (entry.template, entry.side());
             if let Some(connection) = entry.session.connection() {
                 let tunables = &of.tunables(template, side).tcp;
-                let tcp = connection.info(tunables, &self.pools.sides);
+                let tcp = connection.info(tunables, &self.pools.recovery);
                 let key = entry.session.key();
                 show(key, (template, side), entry.session.begin_time(), tcp);
             }

@@ -1,4 +1,5 @@
-//! What an acknowledgment does: what arrived, what was lost, and how fast to go on.
+//! The ACK field of a segment (RFC 9293, section 3.10.7.4, fifth): what it acknowledges, loss recovery
+//! and the congestion window.
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -10,52 +11,56 @@ use super::seq::Seq;
 use super::timers::Timer;
 use super::tunables::CongestionAlgorithm;
 
-/// How far the timeout stays backed off while no round trip can be measured: four times, or a bad
-/// link would have to wait for minutes.
+/// How far the timeout stays backed off while no round trip can be measured: four times, or a lossy
+/// link would wait for minutes.
 const BACKOFF_UNMEASURED_MAX: u8 = 2;
 
 impl Connection {
-    /// Returns whether the rest of the segment is looked at.
+    /// Processes the ACK field. Returns whether the rest of the segment is processed.
     #[inline(always)]
-    pub(super) fn acknowledge(
+    pub(super) fn process_ack(
         &mut self,
         cx: &mut TcpContext<'_>,
         segment: &Segment,
         outcome: &mut Outcome,
     ) -> bool {
-        if segment.ack.is_after(self.high) {
+        if segment.ack.is_after(self.snd_max) {
             // Of what was never sent (RFC 9293: "send an ACK, drop the segment, and return").
             cx.counters.rcvacktoomuch += 1;
-            self.answer(cx, segment);
+            self.challenge_ack(cx, segment);
             return false;
         }
-        if segment.ack.is_before(self.una) {
+        if segment.ack.is_before(self.snd_una) {
             // "The ACK value is considered acceptable only if it is in the range of
             // ((SND.UNA - MAX.SND.WND) =< SEG.ACK =< SND.NXT)" (RFC 5961, section 5.2).
-            let is_ancient = segment.ack.until(self.una) > self.send_window_max;
+            let is_ancient = segment.ack.until(self.snd_una) > self.max_snd_wnd;
             if is_ancient {
-                self.answer(cx, segment);
+                self.challenge_ack(cx, segment);
             }
             return !is_ancient;
         }
         let sacked_more = !segment.sack.as_slice().is_empty() && self.note_sacked(cx, segment);
-        if segment.ack == self.una {
-            if self.una != self.high {
-                self.note_duplicate(cx, segment, sacked_more);
+        if segment.ack == self.snd_una {
+            if self.snd_una != self.snd_max {
+                self.process_duplicate_ack(cx, segment, sacked_more);
             }
             return true;
         }
         self.advance(cx, segment, outcome);
-        self.note_own_fin(cx, outcome)
+        self.process_fin_ack(cx, outcome)
     }
 
-    /// Something new was acknowledged.
+    /// The ACK advances SND.UNA.
     #[inline]
     fn advance(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
-        let after_timeout = self.has(Flag::HELD) && self.una.is_before(self.recover(cx));
-        let (flight, bytes) = (self.una.until(self.high), self.una.until(segment.ack));
-        let is_data = self.has(Flag::SYN_DONE);
-        self.move_on(cx, segment.ack, outcome);
+        let after_timeout =
+            self.has(Flag::BELOW_RECOVER) && self.snd_una.is_before(self.recover(cx));
+        let (flight, bytes) = (
+            self.snd_una.until(self.snd_max),
+            self.snd_una.until(segment.ack),
+        );
+        let is_data = self.has(Flag::SYN_ACKED);
+        self.advance_una(cx, segment.ack, outcome);
         let is_measured = self.measure(cx, segment);
         let is_certain = is_measured || self.has(Flag::TIMESTAMPS.or(Flag::PERSIST));
         self.backoff = if is_certain {
@@ -65,8 +70,8 @@ impl Connection {
             // else a round trip longer than the timeout could never be (RFC 6298, rule 5.5).
             self.backoff.min(BACKOFF_UNMEASURED_MAX)
         };
-        if self.has(Flag::RECOVERY) {
-            self.repair_further(cx, bytes);
+        if self.has(Flag::FAST_RECOVERY) {
+            self.process_ack_in_recovery(cx, bytes);
         } else {
             self.dup_acks = 0;
             // "TCP also follows the normal procedures for increasing the congestion window when
@@ -74,16 +79,16 @@ impl Connection {
             if !(segment.has(TcpFlags::ECE) && self.has(Flag::ECN)) {
                 let always = cx.tunables.congestion == CongestionAlgorithm::Reno && is_data;
                 if always || flight.saturating_mul(2) >= self.congestion.window_bytes {
-                    self.grow(cx, bytes, after_timeout);
+                    self.grow_window(cx, bytes, after_timeout);
                 }
             }
         }
-        if self.has(Flag::HELD.or(Flag::SLOWED)) {
-            self.pass_recover(cx);
+        if self.has(Flag::BELOW_RECOVER.or(Flag::CONGESTION_RECOVERY)) {
+            self.exit_below_recover(cx);
         }
-        self.clear(Flag::PERSIST.or(Flag::TIMED_OUT));
+        self.clear(Flag::PERSIST.or(Flag::RTO_EXPIRED));
         // RFC 6298, rules 5.2 and 5.3.
-        if self.una == self.high {
+        if self.snd_una == self.snd_max {
             self.timers.stop(Timer::Retransmit);
         } else if !self.is_impatient() {
             let at_ms = cx.now_ms.wrapping_add(self.rtt.timeout_ms(self.backoff));
@@ -91,43 +96,42 @@ impl Connection {
         }
     }
 
-    /// "For the first partial ACK that arrives during fast recovery, also reset the retransmit
-    /// timer" (RFC 6582, section 3.2, step 3), and not for the next: a repair without SACK fills
-    /// one hole in a round trip, so where there are many, the timer is faster.
+    /// The Impatient variant of NewReno (RFC 6582, section 4): "For the first partial ACK that arrives
+    /// during fast recovery, also reset the retransmit timer" (section 3.2, step 3), and not for the
+    /// next. Without SACK one hole is filled in a round trip; where there are many, the timer is faster.
     fn is_impatient(&mut self) -> bool {
-        if !self.has(Flag::RECOVERY) || self.has(Flag::SACK) {
+        if !self.has(Flag::FAST_RECOVERY) || self.has(Flag::SACK) {
             return false;
         }
-        let is_again = self.has(Flag::ONCE);
-        self.set(Flag::ONCE);
-        is_again
+        let is_repeated = self.has(Flag::PARTIAL_ACKED);
+        self.set(Flag::PARTIAL_ACKED);
+        is_repeated
     }
 
-    /// What must be acknowledged before the repair is complete. It means something only with
-    /// RECOVERY, HELD or SLOWED.
+    /// What must be acknowledged before recovery is complete (`recover` of RFC 6582).
     pub(super) fn recover(&self, cx: &TcpContext<'_>) -> Seq {
-        cx.sides.cold.look(self.cold).recover
+        cx.recovery.cold.get(self.cold).recover
     }
 
-    /// What was lost below `recover` is over.
+    /// Where `recover` is acknowledged, the next loss begins a new recovery.
     #[cold]
-    fn pass_recover(&mut self, cx: &TcpContext<'_>) {
+    fn exit_below_recover(&mut self, cx: &TcpContext<'_>) {
         let recover = self.recover(cx);
-        if self.una.is_before(recover) {
+        if self.snd_una.is_before(recover) {
             return;
         }
-        self.clear(Flag::SLOWED);
+        self.clear(Flag::CONGESTION_RECOVERY);
         // RFC 6582, section 3.2, step 2: without SACK, duplicates may still come of what was
         // sent in vain, so the acknowledgment must cover *more* than `recover`.
-        let is_held = !self.has(Flag::SACK) && self.una == recover;
-        if !is_held && !self.has(Flag::RECOVERY) {
-            self.clear(Flag::HELD);
+        let is_below = !self.has(Flag::SACK) && self.snd_una == recover;
+        if !is_below && !self.has(Flag::FAST_RECOVERY) {
+            self.clear(Flag::BELOW_RECOVER);
         }
     }
 
-    /// Lets the window grow; the caller asked whether the connection uses it (RFC 7661 in its
-    /// simplest form).
-    pub(super) fn grow(&mut self, cx: &mut TcpContext<'_>, bytes: u32, after_timeout: bool) {
+    /// Lets the congestion window grow. The caller checked that it is used (RFC 7661 in its simplest
+    /// form).
+    pub(super) fn grow_window(&mut self, cx: &mut TcpContext<'_>, bytes: u32, after_timeout: bool) {
         let ack = Acknowledged {
             bytes,
             after_timeout,
@@ -137,29 +141,34 @@ impl Connection {
         };
         self.congestion
             .handle_acknowledged(cx.tunables.congestion, ack, || {
-                &mut cx.sides.cold.of(&mut self.cold).cubic
+                &mut cx.recovery.cold.of(&mut self.cold).cubic
             });
     }
 
-    /// An acknowledgment of nothing new: a duplicate when it says nothing else either (RFC 5681,
-    /// section 2), or when it says what arrived (RFC 6675, section 2).
+    /// An ACK of SND.UNA: a duplicate where the segment has nothing else (RFC 5681, section 2), or with
+    /// SACK where it sacks more (RFC 6675, section 2).
     #[cold]
-    fn note_duplicate(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, sacked_more: bool) {
-        let says_nothing = segment.len == 0
+    fn process_duplicate_ack(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        sacked_more: bool,
+    ) {
+        let is_pure = segment.len == 0
             && !segment.has(TcpFlags::FIN)
-            && self.scaled_window(segment) == self.send_window;
+            && self.scaled_window(segment) == self.snd_wnd;
         let is_duplicate = if self.has(Flag::SACK) {
             sacked_more
         } else {
-            says_nothing
+            is_pure
         };
-        // Who answers probes says nothing of losses.
+        // The answer to a probe is no sign of loss.
         if !is_duplicate || self.has(Flag::PERSIST) {
             return;
         }
         cx.counters.rcvdupack += 1;
         self.dup_acks = self.dup_acks.saturating_add(1);
-        if self.has(Flag::RECOVERY) {
+        if self.has(Flag::FAST_RECOVERY) {
             if !self.has(Flag::SACK) {
                 // RFC 6582, section 3.2, step 3: something left the network.
                 self.congestion.inflate(self.mss.into());
@@ -168,106 +177,128 @@ impl Connection {
         }
         let is_lost = self.dup_acks >= cx.tunables.duplicates_max
             || self.has(Flag::SACK) && self.is_first_lost(cx);
-        // Not for what was already being repaired: RFC 6582, section 3.2, step 2; "a new loss
+        // Not for what is in recovery already: RFC 6582, section 3.2, step 2; "a new loss
         // recovery phase MUST NOT be initiated until HighACK is greater than or equal to"
         // what was sent before a timeout (RFC 6675, section 5.1).
-        if is_lost && !self.has(Flag::HELD) {
-            self.repair(cx);
+        if is_lost && !self.has(Flag::BELOW_RECOVER) {
+            self.enter_recovery(cx);
         }
     }
 
-    /// Fast retransmit: what is oldest is lost.
+    /// Fast retransmit: the first unacknowledged segment is lost.
     #[cold]
-    fn repair(&mut self, cx: &mut TcpContext<'_>) {
+    fn enter_recovery(&mut self, cx: &mut TcpContext<'_>) {
         // What limited transmit sent does not count (RFC 5681, section 3.2, step 2).
-        let flight = self.una.until(self.high).min(self.congestion.window_bytes);
+        let flight = self
+            .snd_una
+            .until(self.snd_max)
+            .min(self.congestion.window_bytes);
         let mss = u32::from(self.mss);
-        let is_slow_already = self.has(Flag::SLOWED) && self.una.is_before(self.recover(cx));
-        let cold = cx.sides.cold.of(&mut self.cold);
-        if !is_slow_already {
+        let is_reduced =
+            self.has(Flag::CONGESTION_RECOVERY) && self.snd_una.is_before(self.recover(cx));
+        let cold = cx.recovery.cold.of(&mut self.cold);
+        if !is_reduced {
             let algorithm = cx.tunables.congestion;
             self.congestion
                 .handle_congestion(algorithm, flight, mss, &mut cold.cubic);
         }
-        cold.recover = self.high;
-        self.set(Flag::RECOVERY.or(Flag::HELD).or(Flag::RESEND));
-        self.clear(Flag::TIMING.or(Flag::SLOWED).or(Flag::ONCE));
+        cold.recover = self.snd_max;
+        self.set(
+            Flag::FAST_RECOVERY
+                .or(Flag::BELOW_RECOVER)
+                .or(Flag::RETRANSMIT_NOW),
+        );
+        self.clear(
+            Flag::RTT_TIMING
+                .or(Flag::CONGESTION_RECOVERY)
+                .or(Flag::RESCUE_SENT)
+                .or(Flag::PARTIAL_ACKED),
+        );
         self.congestion.window_bytes = self.congestion.threshold_bytes;
         if self.has(Flag::SACK) {
             cx.counters.sack_recovery_episode += 1;
-            cx.sides.of(&mut self.side).resent = self.una;
+            cx.recovery.of(&mut self.recovery).high_rxt = self.snd_una;
         } else {
             let duplicates = u32::from(cx.tunables.duplicates_max);
             self.congestion.inflate(duplicates * mss);
         }
     }
 
-    /// Something new was acknowledged during a repair.
+    /// The ACK advances SND.UNA in fast recovery: a full or a partial acknowledgment.
     #[cold]
-    fn repair_further(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
+    fn process_ack_in_recovery(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         let mss = u32::from(self.mss);
-        if !self.una.is_before(self.recover(cx)) {
+        if !self.snd_una.is_before(self.recover(cx)) {
             // RFC 6582, section 3.2, step 3, full acknowledgment, option 1.
-            let flight = self.una.until(self.high);
+            let flight = self.snd_una.until(self.snd_max);
             let window = self.congestion.threshold_bytes;
             self.congestion.window_bytes = if self.has(Flag::SACK) {
                 window
             } else {
                 window.min(flight.max(mss) + mss)
             };
-            self.leave_recovery(cx);
+            self.exit_recovery(cx);
             self.dup_acks = 0;
             return;
         }
         if self.has(Flag::SACK) {
             return;
         }
-        // A partial acknowledgment: the next is lost too.
+        // A partial acknowledgment: the next segment is lost too.
         let window = self.congestion.window_bytes.saturating_sub(bytes);
         let back = if bytes >= mss { mss } else { 0 };
         self.congestion.window_bytes = (window + back).max(mss);
-        self.set(Flag::RESEND);
+        self.set(Flag::RETRANSMIT_NOW);
     }
 
-    pub(super) fn leave_recovery(&mut self, cx: &mut TcpContext<'_>) {
-        self.clear(Flag::RECOVERY.or(Flag::RESEND));
-        self.release_idle_side(cx);
+    pub(super) fn exit_recovery(&mut self, cx: &mut TcpContext<'_>) {
+        self.clear(Flag::FAST_RECOVERY.or(Flag::RETRANSMIT_NOW));
+        self.release_idle_recovery(cx);
     }
 
-    /// The other side saw congestion: as slow as after a loss, once a round trip (RFC 3168,
-    /// section 6.1.2).
+    /// The peer's ECE: the window is reduced as after a loss, once a round trip (RFC 3168, section
+    /// 6.1.2).
     #[cold]
-    pub(super) fn slow_down(&mut self, cx: &mut TcpContext<'_>) {
-        if self.has(Flag::RECOVERY.or(Flag::HELD).or(Flag::SLOWED)) {
+    pub(super) fn enter_congestion_recovery(&mut self, cx: &mut TcpContext<'_>) {
+        if self.has(
+            Flag::FAST_RECOVERY
+                .or(Flag::BELOW_RECOVER)
+                .or(Flag::CONGESTION_RECOVERY),
+        ) {
             return;
         }
-        let (flight, mss) = (self.una.until(self.high), u32::from(self.mss));
-        let (algorithm, cold) = (cx.tunables.congestion, cx.sides.cold.of(&mut self.cold));
+        let (flight, mss) = (self.snd_una.until(self.snd_max), u32::from(self.mss));
+        let (algorithm, cold) = (cx.tunables.congestion, cx.recovery.cold.of(&mut self.cold));
         self.congestion
             .handle_congestion(algorithm, flight, mss, &mut cold.cubic);
         self.congestion.window_bytes = self.congestion.threshold_bytes;
-        cold.recover = self.high;
-        self.set(Flag::ECN_REDUCED.or(Flag::SLOWED));
+        cold.recover = self.snd_max;
+        self.set(Flag::SEND_CWR.or(Flag::CONGESTION_RECOVERY));
         cx.counters.ecn_rcwnd += 1;
     }
 
-    /// Whether the other side now has our FIN. Returns whether the connection goes on.
+    /// Follows the state diagram where our FIN is acknowledged. Returns whether the connection is still
+    /// open.
     #[inline]
-    pub(super) fn note_own_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) -> bool {
-        if !self.has(Flag::FIN_SENT) || !self.una.is_after(self.end) {
+    pub(super) fn process_fin_ack(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if !self.has(Flag::FIN_SENT) || !self.snd_una.is_after(self.write_seq) {
             return true;
         }
         match self.state {
             TcpState::FinWait1 => {
                 self.state = TcpState::FinWait2;
-                self.wait_for_fin(cx);
+                self.start_fin_wait_2(cx);
             }
             TcpState::Closing => {
-                self.wait_for_stragglers(cx);
+                self.enter_time_wait(cx);
                 outcome.ended = Some(End::Closed);
             }
             TcpState::LastAck => {
-                self.end(cx, End::Closed, outcome);
+                self.enter_closed(cx, End::Closed, outcome);
                 return false;
             }
             TcpState::SynSent

@@ -15,13 +15,13 @@ impl Connection {
     ///
     /// # Errors
     /// The rule, in words.
-    pub fn audit(&self, sides: &RecoveryPool, progress: Progress) -> Result<(), &'static str> {
+    pub fn audit(&self, pool: &RecoveryPool, progress: Progress) -> Result<(), &'static str> {
         if self.is_closed() {
             return self.audit_closed();
         }
-        self.audit_numbers(sides)?;
+        self.audit_numbers(pool)?;
         self.audit_windows()?;
-        self.audit_side(sides)?;
+        self.audit_recovery(pool)?;
         if progress == Progress::Done {
             self.audit_timers()?;
         }
@@ -29,47 +29,53 @@ impl Connection {
     }
 
     fn audit_closed(&self) -> Result<(), &'static str> {
-        let holds_none = !self.side.is_some() && !self.cold.is_some();
-        rule(holds_none, "a closed connection holds no block")?;
+        let holds_none = !self.recovery.is_some() && !self.cold.is_some();
+        rule(holds_none, "a closed connection holds no state")?;
         rule(
             self.timers.first_ms(0).is_none(),
             "a closed connection has no timer",
         )
     }
 
-    fn audit_numbers(&self, sides: &RecoveryPool) -> Result<(), &'static str> {
+    fn audit_numbers(&self, pool: &RecoveryPool) -> Result<(), &'static str> {
         let fin = u32::from(self.has(Flag::FIN_SENT));
-        rule(!self.next.is_before(self.una), "una <= next")?;
-        rule(!self.high.is_before(self.next), "next <= high")?;
+        rule(!self.snd_nxt.is_before(self.snd_una), "snd_una <= snd_nxt")?;
+        rule(!self.snd_max.is_before(self.snd_nxt), "snd_nxt <= snd_max")?;
         rule(
-            !self.high.is_after(self.end + fin),
-            "high <= end, and the FIN",
+            !self.snd_max.is_after(self.write_seq + fin),
+            "snd_max <= write_seq, and the FIN",
         )?;
-        rule(!self.expected.is_after(self.offered), "expected <= offered")?;
+        rule(!self.rcv_nxt.is_after(self.rcv_adv), "rcv_nxt <= rcv_adv")?;
         rule(
-            !self.last_ack_sent.is_after(self.expected),
-            "acknowledged <= expected",
+            !self.last_ack_sent.is_after(self.rcv_nxt),
+            "last_ack_sent <= rcv_nxt",
         )?;
-        if self.has(Flag::RECOVERY) {
-            let recover = sides.cold.look(self.cold).recover;
-            rule(self.una.is_before(recover), "una < recover in a repair")?;
-            rule(!recover.is_after(self.high), "recover <= high in a repair")?;
+        if self.has(Flag::FAST_RECOVERY) {
+            let recover = pool.cold.get(self.cold).recover;
+            rule(
+                self.snd_una.is_before(recover),
+                "snd_una < recover in fast recovery",
+            )?;
+            rule(
+                !recover.is_after(self.snd_max),
+                "recover <= snd_max in fast recovery",
+            )?;
         }
-        let needs_cold = Flag::RECOVERY
-            .or(Flag::HELD)
-            .or(Flag::SLOWED)
-            .or(Flag::EARLY_FIN);
+        let needs_cold = Flag::FAST_RECOVERY
+            .or(Flag::BELOW_RECOVER)
+            .or(Flag::CONGESTION_RECOVERY)
+            .or(Flag::FIN_OUT_OF_ORDER);
         rule(
             !self.has(needs_cold) || self.cold.is_some(),
-            "what a repair and an early FIN need is kept",
+            "what recovery and an early FIN need is kept",
         )?;
         rule(
-            !self.has(Flag::RESEND) || self.has(Flag::RECOVERY),
-            "resend only in a repair",
+            !self.has(Flag::RETRANSMIT_NOW) || self.has(Flag::FAST_RECOVERY),
+            "a fast retransmit only in fast recovery",
         )?;
-        let is_begun = self.has(Flag::SYN_DONE);
+        let is_syn_acked = self.has(Flag::SYN_ACKED);
         rule(
-            is_begun == self.is_synchronized(),
+            is_syn_acked == self.is_synchronized(),
             "synchronized when the SYN is acknowledged",
         )
     }
@@ -91,38 +97,43 @@ impl Connection {
             "the threshold is two segments",
         )?;
         rule(
-            self.send_window <= self.send_window_max,
+            self.snd_wnd <= self.max_snd_wnd,
             "the largest window is the largest",
         )
     }
 
-    fn audit_side(&self, sides: &RecoveryPool) -> Result<(), &'static str> {
-        let Some(side) = sides.look(self.side) else {
-            let needs_none = !self.has(Flag::RECOVERY) || !self.has(Flag::SACK);
-            return rule(needs_none, "a repair with SACK has a block");
+    fn audit_recovery(&self, pool: &RecoveryPool) -> Result<(), &'static str> {
+        let Some(state) = pool.get(self.recovery) else {
+            let needs_none = !self.has(Flag::FAST_RECOVERY) || !self.has(Flag::SACK);
+            return rule(needs_none, "fast recovery with SACK has its state");
         };
-        let is_used = !side.arrived.is_empty() || !side.sacked.is_empty();
+        let is_used = !state.received.is_empty() || !state.sacked.is_empty();
         rule(
-            is_used || self.has(Flag::RECOVERY),
-            "a block without use is given back",
+            is_used || self.has(Flag::FAST_RECOVERY),
+            "a state without use is given back",
         )?;
         rule(
-            side.arrived.is_empty() || side.pieces > 0,
-            "what arrived is made of pieces",
+            state.received.is_empty() || state.pieces > 0,
+            "what was received is made of pieces",
         )?;
         between(
-            &side.arrived,
-            self.expected,
-            self.offered,
-            "arrived: in the window",
+            &state.received,
+            self.rcv_nxt,
+            self.rcv_adv,
+            "received: in the window",
         )?;
-        between(&side.sacked, self.una, self.high, "sacked: under way")
+        between(
+            &state.sacked,
+            self.snd_una,
+            self.snd_max,
+            "sacked: in flight",
+        )
     }
 
-    /// No timer is lost: what waits for the other side has one.
+    /// No timer is lost: what waits for the peer has one.
     fn audit_timers(&self) -> Result<(), &'static str> {
         let is_set = |timer| self.timers.is_set(timer);
-        rule(!self.has(Flag::RESET), "a reset leaves at once")?;
+        rule(!self.has(Flag::SEND_RST), "a reset leaves at once")?;
         rule(
             !is_set(Timer::TimeWait) || !is_set(Timer::Retransmit),
             "what shares its time is not set twice",
@@ -131,18 +142,18 @@ impl Connection {
             return rule(is_set(Timer::TimeWait), "TIME-WAIT ends");
         }
         rule(is_set(Timer::Keep), "silence is noticed")?;
-        let waits = self.una != self.high || self.next.is_before(self.end);
-        let asks = waits || !self.is_synchronized();
+        let waits = self.snd_una != self.snd_max || self.snd_nxt.is_before(self.write_seq);
+        let is_pending = waits || !self.is_synchronized();
         rule(
-            !asks || is_set(Timer::Retransmit),
-            "what is under way times out",
+            !is_pending || is_set(Timer::Retransmit),
+            "what is in flight times out",
         )?;
-        let has_fin_left = self.has(Flag::FIN_WANTED) && !self.has(Flag::FIN_SENT);
+        let has_fin_left = self.has(Flag::FIN_QUEUED) && !self.has(Flag::FIN_SENT);
         rule(
             !has_fin_left || waits || !self.is_synchronized(),
             "the end leaves after the data",
         )?;
-        let owes = self.last_ack_sent != self.expected;
+        let owes = self.last_ack_sent != self.rcv_nxt;
         rule(
             !owes || is_set(Timer::DelayedAck),
             "what arrived is acknowledged",

@@ -17,7 +17,7 @@ const THRESHOLD_BYTES_NONE: u32 = WINDOW_BYTES_MAX;
 /// The congestion window of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Congestion {
-    /// Bytes that may be under way.
+    /// Bytes that may be in flight.
     pub(super) window_bytes: u32,
     /// Below this the window grows with each acknowledgment (slow start), above it slowly.
     pub(super) threshold_bytes: u32,
@@ -43,7 +43,7 @@ pub(super) struct Cubic {
 pub(super) struct Acknowledged {
     /// Bytes newly acknowledged.
     pub(super) bytes: u32,
-    /// Whether a timeout is still being repaired.
+    /// Whether what a timeout found lost is still being retransmitted.
     pub(super) after_timeout: bool,
     /// The segment size.
     pub(super) mss_bytes: u32,
@@ -54,7 +54,7 @@ pub(super) struct Acknowledged {
 }
 
 impl Cubic {
-    /// Of who has lost nothing, or whose curve means nothing any more.
+    /// Before any loss, and after a timeout.
     pub(super) const NONE: Cubic = Cubic {
         window_max: 0.0,
         plateau_s: 0.0,
@@ -74,7 +74,7 @@ impl Cubic {
         }
     }
 
-    /// Section 4.7: who loses below its last window leaves room for others.
+    /// Fast convergence (section 4.7): a loss below the last window leaves room for other flows.
     fn remember_loss(&mut self, window: f64) {
         let is_lower = window < f64::from(self.window_max);
         let share = if is_lower {
@@ -99,7 +99,7 @@ impl Congestion {
         }
     }
 
-    /// Something new was acknowledged while nothing is being repaired. `cubic` is where CUBIC keeps
+    /// The ACK advances SND.UNA outside of recovery. `cubic` is where CUBIC keeps
     /// its curve, asked for when it is needed.
     pub(super) fn handle_acknowledged<'a>(
         &mut self,
@@ -168,13 +168,13 @@ impl Congestion {
         grown / 256
     }
 
-    /// Something left the network while a loss is being repaired without SACK (RFC 6582).
+    /// A segment has left the network in fast recovery without SACK (RFC 6582).
     pub(super) fn inflate(&mut self, bytes: u32) {
         self.window_bytes = (self.window_bytes + bytes).min(WINDOW_BYTES_MAX);
     }
 
-    /// A loss was found, or congestion was told of, with `flight_bytes` under way: the threshold
-    /// goes down. The caller sets the window, as that depends on how the loss is repaired.
+    /// A loss was detected, or the peer's ECE received, with `flight_bytes` in flight: the threshold is
+    /// reduced. The caller sets the window, as that depends on the kind of recovery.
     pub(super) fn handle_congestion(
         &mut self,
         algorithm: CongestionAlgorithm,
@@ -194,7 +194,7 @@ impl Congestion {
         self.threshold_bytes = left.max(2 * mss_bytes);
     }
 
-    /// The retransmission timer ran out (RFC 5681, section 3.1, equation 4; once for a segment).
+    /// The retransmission timer expired (RFC 5681, section 3.1, equation 4; once for a segment).
     pub(super) fn handle_timeout(
         &mut self,
         algorithm: CongestionAlgorithm,

@@ -19,113 +19,119 @@ pub(super) const TIMESTAMPS_BYTES: u16 = 12;
 /// The largest shift of windows (RFC 7323, section 2.3).
 const WINDOW_SCALE_MAX: u8 = 14;
 
-/// The states of RFC 9293, section 3.3.2, without LISTEN: who listens has no connection yet.
+/// The states of RFC 9293, section 3.3.2, without LISTEN: a listener has no connection yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TcpState {
-    /// Asked for a connection.
+    /// Our SYN was sent (active open).
     SynSent,
-    /// Was asked, or both asked at the same time.
+    /// A SYN was received (passive or simultaneous open), and ours is not acknowledged.
     SynReceived,
     /// Data flows.
     Established,
-    /// The other side is done, we are not.
+    /// The peer's FIN was received; ours was not sent.
     CloseWait,
-    /// We are done, and said so.
+    /// Our FIN was sent.
     FinWait1,
-    /// The other side knows that we are done.
+    /// Our FIN was acknowledged.
     FinWait2,
-    /// Both said it at the same time.
+    /// Both FINs were sent, and ours is not acknowledged (simultaneous close).
     Closing,
-    /// The other side was done first, and now we said it.
+    /// The peer's FIN was received first, and ours was sent.
     LastAck,
-    /// Over; what may still be under way is answered.
+    /// Closed; segments that are still under way are answered.
     TimeWait,
-    /// Over.
+    /// Closed.
     Closed,
 }
 
-/// Facts that are true or not.
+/// A set of flags of a connection. [`enter_closed`](Connection::enter_closed) clears all but those
+/// that say how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flag(u32);
 
 impl Flag {
-    /// An acknowledgment must leave.
+    /// An ACK must be sent now. Set by what must be acknowledged at once; cleared by any segment
+    /// that carries an ACK.
     pub(super) const ACK_NOW: Flag = Flag(1);
-    /// The application has no more to send: a FIN follows its data.
-    pub(super) const FIN_WANTED: Flag = Flag(1 << 1);
+    /// A FIN follows the data. Set by [`close`](Connection::close).
+    pub(super) const FIN_QUEUED: Flag = Flag(1 << 1);
     /// The FIN was sent at least once.
     pub(super) const FIN_SENT: Flag = Flag(1 << 2);
-    /// A reset must leave, and nothing else any more.
-    pub(super) const RESET: Flag = Flag(1 << 3);
-    /// Both sides use timestamps.
+    /// A RST must be sent, and nothing else. Set by [`abort`](Connection::abort); sending the RST
+    /// closes the connection.
+    pub(super) const SEND_RST: Flag = Flag(1 << 3);
+    /// Timestamps were negotiated by the SYNs.
     pub(super) const TIMESTAMPS: Flag = Flag(1 << 4);
-    /// Both sides use SACK.
+    /// SACK was negotiated by the SYNs.
     pub(super) const SACK: Flag = Flag(1 << 5);
-    /// Both sides use ECN.
+    /// ECN was negotiated by the SYNs.
     pub(super) const ECN: Flag = Flag(1 << 6);
-    /// Congestion was seen on the way here, and the other side has not answered that.
-    pub(super) const ECN_ECHO: Flag = Flag(1 << 7);
-    /// Our window went down: say so with the next new data.
-    pub(super) const ECN_REDUCED: Flag = Flag(1 << 8);
-    /// Something lost is being repaired.
-    pub(super) const RECOVERY: Flag = Flag(1 << 9);
-    /// The oldest segment must leave again, whatever the window is.
-    pub(super) const RESEND: Flag = Flag(1 << 10);
-    /// The round trip of `timed` is being measured.
-    pub(super) const TIMING: Flag = Flag(1 << 11);
-    /// The retransmission timer asks for the window.
+    /// Segments carry ECE. Set when a packet arrived with CE, cleared by the peer's CWR.
+    pub(super) const SEND_ECE: Flag = Flag(1 << 7);
+    /// The next new data carries CWR. Set when the peer's ECE reduced the window, cleared when CWR
+    /// was sent.
+    pub(super) const SEND_CWR: Flag = Flag(1 << 8);
+    /// Fast recovery (RFC 6582, RFC 6675): from the fast retransmit until `recover` is acknowledged,
+    /// or the retransmission timer expires.
+    pub(super) const FAST_RECOVERY: Flag = Flag(1 << 9);
+    /// In fast recovery: the first unacknowledged segment is retransmitted, whatever the window is.
+    /// Set on entry and without SACK by a partial ACK; cleared when data was sent.
+    pub(super) const RETRANSMIT_NOW: Flag = Flag(1 << 10);
+    /// The round trip of the segment that ends at `rtt_seq` is being measured. Cleared by its ACK,
+    /// and by a retransmission (Karn).
+    pub(super) const RTT_TIMING: Flag = Flag(1 << 11);
+    /// The retransmission timer is the persist timer. Set when the peer's window keeps data back and
+    /// nothing is in flight; cleared when the window opens or data is acknowledged.
     pub(super) const PERSIST: Flag = Flag(1 << 12);
-    /// A byte must leave though the window is closed.
-    pub(super) const PROBE: Flag = Flag(1 << 13);
-    /// A keepalive probe must leave.
-    pub(super) const KEEP_PROBE: Flag = Flag(1 << 14);
-    /// The other side scales its windows, and so do we.
-    pub(super) const SCALED: Flag = Flag(1 << 15);
-    /// The FIN of the other side has been taken.
-    pub(super) const PEER_CLOSED: Flag = Flag(1 << 16);
-    /// The FIN of the other side arrived, but not all before it.
-    pub(super) const EARLY_FIN: Flag = Flag(1 << 17);
+    /// A window probe must be sent. Set by the persist timer, cleared when data was sent or the
+    /// window opens.
+    pub(super) const WINDOW_PROBE: Flag = Flag(1 << 13);
+    /// A keepalive probe must be sent. Set by the keepalive timer, cleared when it was sent.
+    pub(super) const KEEPALIVE_PROBE: Flag = Flag(1 << 14);
+    /// Window scaling was negotiated by the SYNs.
+    pub(super) const WINDOW_SCALING: Flag = Flag(1 << 15);
+    /// The peer's FIN arrived before some of its data. Cleared when that has arrived.
+    pub(super) const FIN_OUT_OF_ORDER: Flag = Flag(1 << 16);
     /// Our SYN is acknowledged.
-    pub(super) const SYN_DONE: Flag = Flag(1 << 18);
-    /// What is lost below `recover` was answered already: no further repair begins.
-    pub(super) const HELD: Flag = Flag(1 << 19);
-    /// The window went down for what is below `recover`, because of marks (ECN).
-    pub(super) const SLOWED: Flag = Flag(1 << 20);
-    /// The oldest segment was sent again by the retransmission timer.
-    pub(super) const TIMED_OUT: Flag = Flag(1 << 21);
-    /// What may happen once in a repair has: with SACK the rescue retransmission (RFC 6675,
-    /// NextSeg, rule 4), else that a partial acknowledgment started the timer again (RFC 6582).
-    pub(super) const ONCE: Flag = Flag(1 << 22);
-    /// The reset that must leave is that of a connection that was given up.
-    pub(super) const GIVEN_UP: Flag = Flag(1 << 23);
-    /// The reset that must leave is that of the test's end.
-    pub(super) const CUT_OFF: Flag = Flag(1 << 24);
-    /// It ended before it was there: what it asked for was not answered.
-    pub(super) const ENDED_UNANSWERED: Flag = Flag(1 << 25);
-    /// It ended by a reset.
-    pub(super) const ENDED_RESET: Flag = Flag(1 << 26);
-    /// It was given up for silence.
-    pub(super) const ENDED_SILENT: Flag = Flag(1 << 27);
-    /// The end of the test ended it.
-    pub(super) const ENDED_CUT_OFF: Flag = Flag(1 << 28);
-    /// The reset that ended it acknowledged all that was written.
-    pub(super) const ENDED_ACKNOWLEDGED: Flag = Flag(1 << 29);
+    pub(super) const SYN_ACKED: Flag = Flag(1 << 17);
+    /// `recover` is not acknowledged yet, so duplicate ACKs begin no fast recovery (RFC 6582, section
+    /// 3.2, step 2). Set on entry to fast recovery and by the retransmission timer.
+    pub(super) const BELOW_RECOVER: Flag = Flag(1 << 18);
+    /// The peer's ECE reduced the window; it does so once until `recover` is acknowledged.
+    pub(super) const CONGESTION_RECOVERY: Flag = Flag(1 << 19);
+    /// The retransmission timer expired, and nothing was acknowledged since.
+    pub(super) const RTO_EXPIRED: Flag = Flag(1 << 20);
+    /// The rescue retransmission of this fast recovery was sent (RFC 6675, NextSeg, rule 4).
+    pub(super) const RESCUE_SENT: Flag = Flag(1 << 21);
+    /// A partial ACK restarted the retransmission timer in this fast recovery without SACK (RFC 6582).
+    pub(super) const PARTIAL_ACKED: Flag = Flag(1 << 22);
+    /// It ended by a RST, the peer's or ours.
+    pub(super) const RESET: Flag = Flag(1 << 23);
+    /// The peer did not answer: the RST to send is for that, and the connection ended so.
+    pub(super) const TIMED_OUT: Flag = Flag(1 << 24);
+    /// The test ended: the RST to send is for that, and the connection ended so.
+    pub(super) const CUT_OFF: Flag = Flag(1 << 25);
+    /// It ended in SYN-SENT.
+    pub(super) const CLOSED_IN_SYN_SENT: Flag = Flag(1 << 26);
+    /// The RST that ended it acknowledged all that was written.
+    pub(super) const ALL_ACKED: Flag = Flag(1 << 27);
 
     /// With none of these, what arrives in order only has to be counted.
-    pub(super) const NOT_PLAIN_INPUT: Flag = Flag::ECN.or(Flag::FIN_WANTED).or(Flag::EARLY_FIN);
+    pub(super) const NOT_PLAIN_INPUT: Flag =
+        Flag::ECN.or(Flag::FIN_QUEUED).or(Flag::FIN_OUT_OF_ORDER);
     /// With none of these, nothing leaves but what is new.
-    pub(super) const ASKS: Flag = Flag::RESET
+    pub(super) const ASKS: Flag = Flag::SEND_RST
         .or(Flag::ACK_NOW)
-        .or(Flag::RECOVERY)
-        .or(Flag::PROBE)
-        .or(Flag::KEEP_PROBE);
+        .or(Flag::FAST_RECOVERY)
+        .or(Flag::WINDOW_PROBE)
+        .or(Flag::KEEPALIVE_PROBE);
     /// With none of these, full segments of new data may leave one like the other.
-    pub(super) const NOT_PLAIN_OUTPUT: Flag = Flag::RESET
-        .or(Flag::RECOVERY)
+    pub(super) const NOT_PLAIN_OUTPUT: Flag = Flag::SEND_RST
+        .or(Flag::FAST_RECOVERY)
         .or(Flag::PERSIST)
-        .or(Flag::PROBE)
+        .or(Flag::WINDOW_PROBE)
         .or(Flag::ECN)
-        .or(Flag::ECN_ECHO);
+        .or(Flag::SEND_ECE);
 
     /// Whether these are among them.
     #[inline]
@@ -139,8 +145,8 @@ impl Flag {
     }
 }
 
-/// The shifts of windows, 14 at most: in the lower half the one that the other side tells, above it
-/// ours.
+/// The shift counts of windows, 14 at most (RFC 7323): in the lower half Snd.Wind.Shift, above it
+/// Rcv.Wind.Shift.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowScales(u8);
 
@@ -150,7 +156,7 @@ impl WindowScales {
         WindowScales(receive << 4 | send)
     }
 
-    /// Of the windows that the other side tells.
+    /// Of the windows that the peer advertises.
     #[inline]
     pub(super) fn send(self) -> u8 {
         self.0 & 0xf
@@ -170,27 +176,30 @@ impl WindowScales {
 /// [`handle_timeout`](Connection::handle_timeout), [`write`](Connection::write),
 /// [`close`](Connection::close) and [`abort`](Connection::abort), and after each of them
 /// [`poll_transmit`](Connection::poll_transmit) and
-/// [`poll_timeout`](Connection::poll_timeout). It may be forgotten when
+/// [`poll_timeout`](Connection::poll_timeout). It may be dropped when
 /// [`is_closed`](Connection::is_closed), after [`release`](Connection::release).
+///
+/// Fields have the names of RFC 9293, section 3.3.1, and where it has none those of BSD.
 #[derive(Clone, Debug)]
 pub struct Connection {
     // What every segment touches.
-    /// The oldest number that is not acknowledged (SND.UNA).
-    pub(super) una: Seq,
-    /// The next to send (SND.NXT). Behind `high` while sending again after a timeout.
-    pub(super) next: Seq,
-    /// The highest that was ever sent.
-    pub(super) high: Seq,
-    /// After the application's last byte; the FIN has this number.
-    pub(super) end: Seq,
-    /// The next that is expected (RCV.NXT).
-    pub(super) expected: Seq,
-    /// The right edge of the window that was offered.
-    pub(super) offered: Seq,
-    /// What was last acknowledged.
+    /// The oldest unacknowledged sequence number (SND.UNA).
+    pub(super) snd_una: Seq,
+    /// The next sequence number to send (SND.NXT). Below `snd_max` while data is sent again after a
+    /// timeout.
+    pub(super) snd_nxt: Seq,
+    /// The highest sequence number that was ever sent.
+    pub(super) snd_max: Seq,
+    /// Behind the last byte that the application wrote (Linux: `write_seq`); the FIN has this number.
+    pub(super) write_seq: Seq,
+    /// The next sequence number that is expected (RCV.NXT).
+    pub(super) rcv_nxt: Seq,
+    /// The right edge of the window that was advertised (RCV.NXT + RCV.WND).
+    pub(super) rcv_adv: Seq,
+    /// The ACK field of the last segment that was sent (Last.ACK.sent of RFC 7323).
     pub(super) last_ack_sent: Seq,
-    /// The window of the other side, in bytes (SND.WND).
-    pub(super) send_window: u32,
+    /// The peer's window in bytes (SND.WND).
+    pub(super) snd_wnd: u32,
     pub(super) flags: Flag,
     pub(super) congestion: Congestion,
     pub(super) state: TcpState,
@@ -198,94 +207,95 @@ pub struct Connection {
     pub(super) mss: u16,
     pub(super) scales: WindowScales,
     pub(super) dup_acks: u8,
-    /// Timeouts since something was acknowledged.
+    /// Timeouts since data was acknowledged.
     pub(super) backoff: u8,
-    /// Probes since something was heard.
+    /// Window or keepalive probes since a segment arrived.
     pub(super) probes: u8,
-    pub(super) side: RecoveryIndex,
+    /// State of loss recovery and reassembly; none while nothing is missing.
+    pub(super) recovery: RecoveryIndex,
     pub(super) timers: Timers,
     // What only some need.
-    /// The sequence number of the segment that told `send_window` last (SND.WL1).
-    pub(super) window_seq: Seq,
-    /// The largest window that the other side ever offered.
-    pub(super) send_window_max: u32,
-    /// The timestamp to echo (TS.Recent).
-    pub(super) timestamp: u32,
-    /// The end of the segment whose round trip is timed, and when it left.
-    pub(super) timed: Seq,
-    pub(super) timed_us: u32,
+    /// The sequence number of the segment that updated `snd_wnd` last (SND.WL1).
+    pub(super) snd_wl1: Seq,
+    /// The largest window that the peer ever advertised (MAX.SND.WND of RFC 5961).
+    pub(super) max_snd_wnd: u32,
+    /// The timestamp to echo (TS.Recent of RFC 7323).
+    pub(super) ts_recent: u32,
+    /// The end of the segment whose round trip is measured, and when it was sent.
+    pub(super) rtt_seq: Seq,
+    pub(super) rtt_start_us: u32,
     pub(super) rtt: Rtt,
-    /// When something was heard last.
-    pub(super) heard_ms: u32,
+    /// When a segment arrived last.
+    pub(super) last_received_ms: u32,
     /// When data was sent last.
-    pub(super) sent_ms: u32,
-    /// What losses and the like left behind.
+    pub(super) last_sent_ms: u32,
+    /// What few connections ever need.
     pub(super) cold: ColdIndex,
 }
 
-/// What a connection works with.
+/// What a connection is called with.
 #[derive(Debug)]
 pub struct TcpContext<'a> {
-    /// The time in milliseconds; goes round.
+    /// The time in milliseconds; wraps around.
     pub now_ms: u32,
-    /// The same time in microseconds; goes round.
+    /// The same time in microseconds; wraps around.
     pub now_us: u32,
-    /// How this side behaves.
+    /// The settings of this side.
     pub tunables: &'a Tunables,
     /// Bytes that were delivered and that the application has not consumed: the window is smaller
     /// by them.
     pub unread_bytes: u32,
-    /// Where it counts.
+    /// Counters of BSD, of this side of the template.
     pub counters: &'a mut TcpCounters,
-    /// Memory for what is out of order.
-    pub sides: &'a mut RecoveryPool,
+    /// Where connections keep their state of loss recovery.
+    pub recovery: &'a mut RecoveryPool,
 }
 
 impl Connection {
-    /// A connection that asks for the other side; `first` is the number of its SYN, drawn so
-    /// that nobody guesses it (RFC 6528).
-    pub fn connect(cx: &mut TcpContext<'_>, first: Seq) -> Connection {
+    /// An active open; `iss` is the initial send sequence number (ISS), drawn so that nobody guesses
+    /// it (RFC 6528).
+    pub fn connect(cx: &mut TcpContext<'_>, iss: Seq) -> Connection {
         cx.counters.connattempt += 1;
-        Connection::asking(cx, first, TcpState::SynSent)
+        Connection::opening(cx, iss, TcpState::SynSent)
     }
 
-    /// A connection that another side asked for with `syn`.
-    pub fn accept(cx: &mut TcpContext<'_>, first: Seq, syn: &Segment) -> Connection {
+    /// A passive open by the peer's `syn`.
+    pub fn accept(cx: &mut TcpContext<'_>, iss: Seq, syn: &Segment) -> Connection {
         cx.counters.accepts += 1;
         cx.counters.rcvtotal += 1;
-        let mut connection = Connection::asking(cx, first, TcpState::SynReceived);
-        connection.take_syn(cx, syn);
-        let asks_for_ecn = syn.has(TcpFlags::ECE | TcpFlags::CWR);
-        if asks_for_ecn && cx.tunables.ecn != Ecn::Off {
+        let mut connection = Connection::opening(cx, iss, TcpState::SynReceived);
+        connection.process_syn(cx, syn);
+        let requests_ecn = syn.has(TcpFlags::ECE | TcpFlags::CWR);
+        if requests_ecn && cx.tunables.ecn != Ecn::Off {
             connection.set(Flag::ECN);
         }
         connection
     }
 
-    /// A connection that is not there yet, and has so long to be.
-    fn asking(cx: &TcpContext<'_>, first: Seq, state: TcpState) -> Connection {
-        let mut connection = Connection::new(cx.tunables, cx.now_ms, first, state);
+    /// A connection whose handshake begins, and must end within the connect timeout.
+    fn opening(cx: &TcpContext<'_>, iss: Seq, state: TcpState) -> Connection {
+        let mut connection = Connection::new(cx.tunables, cx.now_ms, iss, state);
         let until_ms = cx.now_ms.wrapping_add(cx.tunables.connect_timeout_ms);
         connection.timers.set(Timer::Keep, until_ms);
         connection
     }
 
-    /// A connection that has sent nothing, and was heard of at `now_ms`.
-    pub(super) fn new(tunables: &Tunables, now_ms: u32, first: Seq, state: TcpState) -> Connection {
+    /// A connection that has sent nothing, and received its last segment at `now_ms`.
+    pub(super) fn new(tunables: &Tunables, now_ms: u32, iss: Seq, state: TcpState) -> Connection {
         let mss = tunables.mss_bytes;
         let mut rtt = Rtt::default();
         if tunables.patient {
             rtt.distrust();
         }
         Connection {
-            una: first,
-            next: first,
-            high: first,
-            end: first + 1,
-            expected: Seq(0),
-            offered: Seq(0),
+            snd_una: iss,
+            snd_nxt: iss,
+            snd_max: iss,
+            write_seq: iss + 1,
+            rcv_nxt: Seq(0),
+            rcv_adv: Seq(0),
             last_ack_sent: Seq(0),
-            send_window: 0,
+            snd_wnd: 0,
             flags: Flag(0),
             congestion: Congestion::new(tunables, u32::from(mss)),
             state,
@@ -294,47 +304,47 @@ impl Connection {
             dup_acks: 0,
             backoff: 0,
             probes: 0,
-            side: RecoveryIndex::NONE,
+            recovery: RecoveryIndex::NONE,
             timers: Timers::default(),
-            window_seq: Seq(0),
-            send_window_max: 0,
-            timestamp: 0,
-            timed: first,
-            timed_us: 0,
+            snd_wl1: Seq(0),
+            max_snd_wnd: 0,
+            ts_recent: 0,
+            rtt_seq: iss,
+            rtt_start_us: 0,
             rtt,
-            heard_ms: now_ms,
-            sent_ms: now_ms,
+            last_received_ms: now_ms,
+            last_sent_ms: now_ms,
             cold: ColdIndex::default(),
         }
     }
 
-    /// Asks for the lines of the cache that it is in.
+    /// Prefetches the cache lines that it lies in.
     #[inline]
     pub fn fetch(&self) {
-        prefetch(&self.side);
+        prefetch(&self.recovery);
         prefetch(&self.dup_acks);
     }
 
-    /// Takes what the other side's SYN says, in either state.
-    pub(super) fn take_syn(&mut self, cx: &mut TcpContext<'_>, syn: &Segment) {
-        self.expected = syn.seq + 1;
-        self.last_ack_sent = self.expected;
-        self.offered = self.expected + cx.tunables.receive_buffer_bytes;
-        self.window_seq = syn.seq;
+    /// Takes the sequence number and the options of the peer's SYN.
+    pub(super) fn process_syn(&mut self, cx: &mut TcpContext<'_>, syn: &Segment) {
+        self.rcv_nxt = syn.seq + 1;
+        self.last_ack_sent = self.rcv_nxt;
+        self.rcv_adv = self.rcv_nxt + cx.tunables.receive_buffer_bytes;
+        self.snd_wl1 = syn.seq;
         // RFC 7323, section 2.2: the window of a SYN is never scaled.
-        self.send_window = u32::from(syn.window);
-        self.send_window_max = self.send_window;
+        self.snd_wnd = u32::from(syn.window);
+        self.max_snd_wnd = self.snd_wnd;
         let mut mss = cx
             .tunables
             .mss_bytes
             .min(syn.mss.unwrap_or(MSS_BYTES_DEFAULT));
         if let (Some((value, _)), true) = (syn.timestamps, cx.tunables.rfc1323) {
             self.set(Flag::TIMESTAMPS);
-            self.timestamp = value;
+            self.ts_recent = value;
             mss = mss.saturating_sub(TIMESTAMPS_BYTES);
         }
         if let (Some(scale), true) = (syn.window_scale, cx.tunables.rfc1323) {
-            self.set(Flag::SCALED);
+            self.set(Flag::WINDOW_SCALING);
             let send = scale.min(WINDOW_SCALE_MAX);
             self.scales = WindowScales::new(send, cx.tunables.window_scale());
         }
@@ -345,131 +355,145 @@ impl Connection {
         self.congestion = Congestion::new(cx.tunables, u32::from(self.mss));
     }
 
-    /// The application has `bytes` more to send, at most [`room_bytes`](Connection::room_bytes),
+    /// The application has `bytes` more to send, at most [`writable_bytes`](Connection::writable_bytes),
     /// and did not [`close`](Connection::close) yet.
     pub fn write(&mut self, bytes: u32, counters: &mut TcpCounters) {
-        debug_assert!(!self.has(Flag::FIN_WANTED), "nothing follows the end");
-        self.end += bytes;
+        debug_assert!(!self.has(Flag::FIN_QUEUED), "nothing follows the end");
+        self.write_seq += bytes;
         counters.sndbyte += u64::from(bytes);
     }
 
     /// How many bytes the application may still write.
-    pub fn room_bytes(&self, tunables: &Tunables) -> u32 {
-        let waiting = self.oldest_byte().until(self.end);
+    pub fn writable_bytes(&self, tunables: &Tunables) -> u32 {
+        let waiting = self.oldest_byte().until(self.write_seq);
         tunables.transmit_buffer_bytes.saturating_sub(waiting)
     }
 
     /// Bytes that were written and are not acknowledged.
     pub fn unacknowledged_bytes(&self) -> u32 {
-        self.oldest_byte().until(self.end)
+        self.oldest_byte().until(self.write_seq)
     }
 
-    /// The oldest byte of data that is not acknowledged.
+    /// The sequence number of the oldest unacknowledged byte of data.
     #[inline]
     pub(super) fn oldest_byte(&self) -> Seq {
-        self.una + u32::from(!self.has(Flag::SYN_DONE))
+        self.snd_una + u32::from(!self.has(Flag::SYN_ACKED))
     }
 
-    /// The application has no more to send. What it wrote is sent, then a FIN; before the
-    /// connection is there, both wait for it.
+    /// The application has no more to send. What it wrote is sent, then a FIN; both wait until the
+    /// connection is established.
     pub fn close(&mut self) {
-        self.set(Flag::FIN_WANTED);
+        self.set(Flag::FIN_QUEUED);
     }
 
-    /// Ends the connection at once: the next [`poll_transmit`](Connection::poll_transmit) sends a
-    /// reset, if the other side could make use of one, and then it is closed.
+    /// Aborts the connection: the next [`poll_transmit`](Connection::poll_transmit) sends a RST where
+    /// RFC 9293 asks for one, and closes it.
     pub fn abort(&mut self) {
         self.timers.stop_all();
-        self.set(Flag::RESET);
+        self.set(Flag::SEND_RST);
     }
 
-    /// The same at the end of a test, which is no fault of the connection.
+    /// The same at the end of a test; it does not count as a failure of the connection.
     pub fn cut_off(&mut self) {
         self.abort();
         self.set(Flag::CUT_OFF);
     }
 
-    /// Ends the connection, and tells nobody: what [`abort`](Connection::abort) wants to say finds
-    /// no way out.
-    pub fn end_untold(&mut self, cx: &mut TcpContext<'_>) {
-        let how = self.reset_means();
-        self.end(cx, how, &mut Outcome::default());
+    /// Closes the connection without the RST that [`abort`](Connection::abort) would send: there is no
+    /// room for it in the tx queue.
+    pub fn close_silently(&mut self, cx: &mut TcpContext<'_>) {
+        let how = self.reset_end();
+        self.enter_closed(cx, how, &mut Outcome::default());
     }
 
-    /// Ends the connection as it is: it is in TIME-WAIT, and nobody will send anything any more.
+    /// Closes a connection in TIME-WAIT before its time: no segments are under way any more.
     pub fn finish(&mut self, cx: &mut TcpContext<'_>) {
-        self.end(cx, End::Closed, &mut Outcome::default());
+        self.enter_closed(cx, End::Closed, &mut Outcome::default());
     }
 
-    /// The number of the next byte that is expected (RCV.NXT); none before the peer's SYN.
-    pub fn expected(&self) -> Option<Seq> {
-        (self.state != TcpState::SynSent).then_some(self.expected)
+    /// The next sequence number that is expected (RCV.NXT); none before the peer's SYN.
+    pub fn rcv_nxt(&self) -> Option<Seq> {
+        (self.state != TcpState::SynSent).then_some(self.rcv_nxt)
     }
 
-    /// Whether the byte with this number is the next that is expected.
-    pub fn expects(&self, seq: Seq) -> bool {
-        seq == self.expected
+    /// Whether this is the next sequence number that is expected (RCV.NXT).
+    pub fn is_rcv_nxt(&self, seq: Seq) -> bool {
+        seq == self.rcv_nxt
     }
 
-    /// Whether it is over, and has nothing to send any more.
+    /// Whether it is closed, and has nothing to send any more.
     pub fn is_closed(&self) -> bool {
         self.state == TcpState::Closed
     }
 
-    /// How it ended, and whether it had not even been answered by then; `None` while it is not closed.
+    /// How it ended, and whether that was in SYN-SENT; `None` while it is not closed.
     pub fn ended(&self) -> Option<(End, bool)> {
-        let how = if self.has(Flag::ENDED_RESET) {
+        let how = if self.has(Flag::RESET) {
             End::Reset
-        } else if self.has(Flag::ENDED_SILENT) {
+        } else if self.has(Flag::TIMED_OUT) {
             End::TimedOut
-        } else if self.has(Flag::ENDED_CUT_OFF) {
+        } else if self.has(Flag::CUT_OFF) {
             End::CutOff
         } else {
             End::Closed
         };
-        let is_unanswered = self.has(Flag::ENDED_UNANSWERED);
-        self.is_closed().then_some((how, is_unanswered))
+        let was_syn_sent = self.has(Flag::CLOSED_IN_SYN_SENT);
+        self.is_closed().then_some((how, was_syn_sent))
     }
 
-    /// Whether the other side has acknowledged all that was written, our SYN first: also to be asked of
-    /// one that is closed, by a reset perhaps that acknowledged the rest.
+    /// Whether the peer has acknowledged our SYN and all that was written. A closed connection answers
+    /// too; the RST that closed it may have acknowledged the rest.
     pub fn has_all_acknowledged(&self) -> bool {
-        !self.una.is_before(self.end) || self.has(Flag::ENDED_ACKNOWLEDGED)
+        !self.snd_una.is_before(self.write_seq) || self.has(Flag::ALL_ACKED)
     }
 
-    /// Where it stands.
+    /// Its state.
     pub fn state(&self) -> TcpState {
         self.state
     }
 
-    /// Whether both sides know of each other.
+    /// Whether the peer's FIN was received, and all data before it.
+    #[inline]
+    pub(super) fn is_fin_received(&self) -> bool {
+        matches!(
+            self.state,
+            TcpState::CloseWait | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait
+        )
+    }
+
+    /// Whether the handshake is complete: one of the synchronized states of RFC 9293.
     pub fn is_synchronized(&self) -> bool {
         self.state >= TcpState::Established && self.state != TcpState::Closed
     }
 
-    /// Whether `syn` may begin a new connection in the place of this one: it is over, and what
-    /// comes is newer (RFC 9293, section 3.6.1; RFC 6191).
-    pub fn gives_way_to(&self, syn: &Segment) -> bool {
+    /// Whether `syn` may open a new connection with the ports of this one, which is closed, or in
+    /// TIME-WAIT and `syn` is newer (RFC 9293, section 3.6.1; RFC 6191).
+    pub fn may_be_replaced_by(&self, syn: &Segment) -> bool {
         if !syn.opens_connection() || self.state != TcpState::TimeWait {
             return self.is_closed();
         }
         match syn.timestamps {
-            Some((value, _)) if self.has(Flag::TIMESTAMPS) && value != self.timestamp => {
-                Seq(value).is_after(Seq(self.timestamp))
+            Some((value, _)) if self.has(Flag::TIMESTAMPS) && value != self.ts_recent => {
+                Seq(value).is_after(Seq(self.ts_recent))
             }
-            // Of what came, the FIN was last.
-            _ => !syn.seq.is_before(self.expected),
+            // RCV.NXT is behind the FIN.
+            _ => !syn.seq.is_before(self.rcv_nxt),
         }
     }
 
-    /// Gives back what it holds in pools. The last thing before it is forgotten.
-    pub fn release(&mut self, sides: &mut RecoveryPool) {
-        sides.release(&mut self.side);
-        sides.cold.release(&mut self.cold);
+    /// Gives back what it holds in pools. The last call before it is dropped.
+    pub fn release(&mut self, pool: &mut RecoveryPool) {
+        pool.release(&mut self.recovery);
+        pool.cold.release(&mut self.cold);
     }
 
-    /// It is over.
-    pub(super) fn end(&mut self, cx: &mut TcpContext<'_>, how: End, outcome: &mut Outcome) {
+    /// Enters CLOSED.
+    pub(super) fn enter_closed(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        how: End,
+        outcome: &mut Outcome,
+    ) {
         cx.counters.closed += 1;
         match (how, self.state) {
             (End::Closed, _) => {}
@@ -478,25 +502,24 @@ impl Connection {
             _ => cx.counters.drops += 1,
         }
         self.count_reassembly(cx);
-        let was_asking = self.state == TcpState::SynSent;
+        let was_syn_sent = self.state == TcpState::SynSent;
         self.state = TcpState::Closed;
         self.timers.stop_all();
-        // All that is left to know of it.
         self.flags = match how {
             End::Closed => Flag(0),
-            End::Reset => Flag::ENDED_RESET,
-            End::TimedOut => Flag::ENDED_SILENT,
-            End::CutOff => Flag::ENDED_CUT_OFF,
+            End::Reset => Flag::RESET,
+            End::TimedOut => Flag::TIMED_OUT,
+            End::CutOff => Flag::CUT_OFF,
         };
-        if was_asking {
-            self.set(Flag::ENDED_UNANSWERED);
+        if was_syn_sent {
+            self.set(Flag::CLOSED_IN_SYN_SENT);
         }
-        self.release(cx.sides);
+        self.release(cx.recovery);
         outcome.ended = Some(how);
     }
 
-    /// Both sides said that they are done, and we said it first.
-    pub(super) fn wait_for_stragglers(&mut self, cx: &TcpContext<'_>) {
+    /// Both FINs were received, ours was sent first: enters TIME-WAIT.
+    pub(super) fn enter_time_wait(&mut self, cx: &TcpContext<'_>) {
         self.state = TcpState::TimeWait;
         self.timers.stop_all();
         let at_ms = cx.now_ms.wrapping_add(cx.tunables.time_wait_ms);
@@ -519,5 +542,5 @@ impl Connection {
     }
 }
 
-/// Millions of them are held at once.
+/// There are millions of them at once.
 const _: () = assert!(std::mem::size_of::<Connection>() == 112);

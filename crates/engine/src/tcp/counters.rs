@@ -66,7 +66,7 @@ counters! {
     keeptimeo,
     /// Keepalive probes sent.
     keepprobe,
-    /// Connections given up because the other side was silent, or did not come to be in time.
+    /// Connections given up because the peer was silent, or did not come to be in time.
     keepdrops,
     /// Connections that were there when a test ended and were cut off. Neither `drops` nor
     /// `conndrops` count them.
@@ -108,7 +108,7 @@ counters! {
     /// Those bytes.
     rcvbyteafterwin,
     /// Segments with data that arrived after the application had closed. It is taken all the
-    /// same: the other side may still have something to say (half close).
+    /// same: the peer may still have something to say (half close).
     rcvafterclose,
     /// Window probes that arrived.
     rcvwinprobe,

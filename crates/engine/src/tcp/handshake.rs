@@ -1,4 +1,4 @@
-//! How a connection comes to be: SYNs that arrive and leave (RFC 9293, sections 3.5 and 3.10.7.3).
+//! The handshake: SYNs that arrive and are sent (RFC 9293, sections 3.5 and 3.10.7.3).
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -10,7 +10,7 @@ use super::timers::Timer;
 use super::tunables::Ecn;
 
 impl Connection {
-    /// RFC 9293, section 3.10.7.3.
+    /// A segment in SYN-SENT (RFC 9293, section 3.10.7.3).
     pub(super) fn handle_in_syn_sent(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -18,24 +18,24 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let acks = segment.has(TcpFlags::ACK);
-        if acks && (!segment.ack.is_after(self.una) || segment.ack.is_after(self.high)) {
+        if acks && (!segment.ack.is_after(self.snd_una) || segment.ack.is_after(self.snd_max)) {
             outcome.refused = true;
             return;
         }
         if segment.has(TcpFlags::RST) {
             if acks {
-                self.end(cx, End::Reset, outcome);
+                self.enter_closed(cx, End::Reset, outcome);
             }
             return;
         }
         if !segment.has(TcpFlags::SYN) {
             return;
         }
-        self.take_syn(cx, segment);
+        self.process_syn(cx, segment);
         if !acks {
-            // Both sides connect at the same time: our SYN leaves again, with an acknowledgment.
+            // Simultaneous open: our SYN is sent again, with an ACK.
             self.state = TcpState::SynReceived;
-            self.resend_syn();
+            self.retransmit_syn();
             return;
         }
         let echo = segment.flags.0 & (TcpFlags::ECE | TcpFlags::CWR).0;
@@ -43,19 +43,19 @@ impl Connection {
             self.set(Flag::ECN);
         }
         self.become_established(cx, outcome);
-        self.hear(cx);
-        self.acknowledge(cx, segment, outcome);
+        self.note_received(cx);
+        self.process_ack(cx, segment, outcome);
         self.set(Flag::ACK_NOW);
         let part = Part {
-            seq: self.expected,
-            len: segment.len.min(self.expected.until(self.offered)),
-            fin: segment.has(TcpFlags::FIN) && segment.len <= self.expected.until(self.offered),
+            seq: self.rcv_nxt,
+            len: segment.len.min(self.rcv_nxt.until(self.rcv_adv)),
+            fin: segment.has(TcpFlags::FIN) && segment.len <= self.rcv_nxt.until(self.rcv_adv),
         };
-        self.take_text(cx, part, outcome);
+        self.process_text(cx, part, outcome);
     }
 
-    /// A SYN has no place here: the other side is asked (RFC 5961, section 4.2). Before the
-    /// connection is there, it is the first one again.
+    /// The SYN bit (fourth step): a challenge ACK answers it (RFC 5961, section 4.2). In SYN-RECEIVED it
+    /// is the first SYN again.
     pub(super) fn check_syn(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -65,21 +65,21 @@ impl Connection {
         if !segment.has(TcpFlags::SYN) {
             return true;
         }
-        let is_first_again = segment.seq + 1 == self.expected;
+        let is_first_again = segment.seq + 1 == self.rcv_nxt;
         if self.state == TcpState::SynReceived && is_first_again {
             if segment.has(TcpFlags::ACK) {
-                // Both sides connected at the same time, and this is the answer to our SYN.
-                part.seq = self.expected;
-                part.len = part.len.min(self.expected.until(self.offered));
+                // Simultaneous open, and this is the answer to our SYN.
+                part.seq = self.rcv_nxt;
+                part.len = part.len.min(self.rcv_nxt.until(self.rcv_adv));
                 part.fin &= part.len == segment.len;
                 return true;
             }
             self.note_timestamp(segment);
-            self.resend_syn();
+            self.retransmit_syn();
             return false;
         }
         cx.counters.badsyn += u64::from(!is_first_again);
-        self.answer(cx, segment);
+        self.challenge_ack(cx, segment);
         false
     }
 
@@ -101,14 +101,13 @@ impl Connection {
         self.timers.set(Timer::Keep, until_ms);
     }
 
-    /// Our SYN leaves again before its time; its round trip says nothing any more (RFC 6298,
-    /// section 3).
-    pub(super) fn resend_syn(&mut self) {
-        self.next = self.una;
-        self.clear(Flag::TIMING);
+    /// Our SYN is sent again at once; its round trip is not measured (RFC 6298, section 3).
+    pub(super) fn retransmit_syn(&mut self) {
+        self.snd_nxt = self.snd_una;
+        self.clear(Flag::RTT_TIMING);
     }
 
-    /// The SYN, or the answer to one.
+    /// The SYN, or the SYN-ACK.
     pub fn syn(&self, cx: &TcpContext<'_>) -> Segment {
         let is_answer = self.state == TcpState::SynReceived;
         let knows = |flag| !is_answer || self.has(flag);
@@ -124,11 +123,11 @@ impl Connection {
             flags |= TcpFlags::ECE | TcpFlags::CWR;
         }
         let offers_timestamps = tunables.rfc1323 && knows(Flag::TIMESTAMPS);
-        let offers_scale = tunables.rfc1323 && knows(Flag::SCALED);
-        let echo = if is_answer { self.timestamp } else { 0 };
+        let offers_scale = tunables.rfc1323 && knows(Flag::WINDOW_SCALING);
+        let echo = if is_answer { self.ts_recent } else { 0 };
         Segment {
-            seq: self.una,
-            ack: self.expected,
+            seq: self.snd_una,
+            ack: self.rcv_nxt,
             flags,
             window: tunables.receive_buffer_bytes.min(0xffff) as u16,
             mss: Some(tunables.mss_bytes),

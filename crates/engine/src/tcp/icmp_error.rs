@@ -1,5 +1,5 @@
-//! What routers and hosts say of a segment: there was no room for it (RFC 1191, RFC 8201), or nobody takes it
-//! (RFC 1122, section 4.2.3.9).
+//! ICMP errors about a segment: packet too big (RFC 1191, RFC 8201), destination unreachable (RFC 1122,
+//! section 4.2.3.9).
 
 use super::connection::{Connection, Flag, TIMESTAMPS_BYTES, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
@@ -8,12 +8,12 @@ use super::tunables::MSS_BYTES_MIN;
 
 impl Connection {
     /// A router dropped the segment that began at `seq`; one with `segment_bytes_max` bytes behind its
-    /// fixed header would have passed. Segments are no longer from now on, and what is under way is
+    /// fixed header would have passed. Segments are no longer from now on, and what is in flight is
     /// sent again. Returns whether that is new.
     ///
-    /// Nobody but who saw the segment knows a number that is under way; other messages may be forged
-    /// and change nothing (RFC 5927, section 7.2). The congestion window stays as it is: nothing was
-    /// lost to congestion (RFC 1191, section 6.5).
+    /// The sequence number must be in flight; other messages may be forged and change nothing (RFC 5927,
+    /// section 7.2). The congestion window stays as it is: nothing was lost to congestion (RFC 1191,
+    /// section 6.5).
     pub fn handle_too_big(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -26,27 +26,27 @@ impl Connection {
             0
         };
         let mss = segment_bytes_max.saturating_sub(options).max(MSS_BYTES_MIN);
-        let is_under_way = !seq.is_before(self.una) && seq.is_before(self.high);
-        if !self.is_synchronized() || !is_under_way || mss >= self.mss {
+        let is_in_flight = !seq.is_before(self.snd_una) && seq.is_before(self.snd_max);
+        if !self.is_synchronized() || !is_in_flight || mss >= self.mss {
             return false;
         }
         self.mss = mss;
-        self.leave_recovery(cx);
+        self.exit_recovery(cx);
         self.forget_sacked(cx);
-        // RFC 6582, section 4: duplicates of what is sent again mean nothing.
-        cx.sides.cold.of(&mut self.cold).recover = self.high;
-        self.set(Flag::HELD);
+        // RFC 6582, section 4: duplicate ACKs of what is sent again mean nothing.
+        cx.recovery.cold.of(&mut self.cold).recover = self.snd_max;
+        self.set(Flag::BELOW_RECOVER);
         self.dup_acks = 0;
-        self.clear(Flag::TIMING.or(Flag::SLOWED));
-        self.next = self.una;
+        self.clear(Flag::RTT_TIMING.or(Flag::CONGESTION_RECOVERY));
+        self.snd_nxt = self.snd_una;
         true
     }
 
-    /// Nobody takes the SYN that began at `seq`: the connection is refused. One that is there lives on:
-    /// what it lacks for a moment may come back (RFC 5927, section 5.2).
+    /// The SYN at `seq` was not delivered: the connection is refused. An established one is kept, as the
+    /// error may be transient (RFC 5927, section 5.2).
     pub fn handle_unreachable(&mut self, cx: &mut TcpContext<'_>, seq: Seq) {
-        if self.state() == TcpState::SynSent && seq == self.una {
-            self.end(cx, End::Reset, &mut Outcome::default());
+        if self.state() == TcpState::SynSent && seq == self.snd_una {
+            self.enter_closed(cx, End::Reset, &mut Outcome::default());
         }
     }
 }

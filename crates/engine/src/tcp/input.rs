@@ -49,20 +49,20 @@ impl Connection {
         } else if !self.check(cx, segment, &mut part, outcome) {
             return;
         }
-        self.hear(cx);
+        self.note_received(cx);
         self.note_timestamp(segment);
         if self.has(Flag::ECN) {
-            self.note_congestion(cx, segment);
+            self.process_ecn(cx, segment);
         }
-        let una = self.una;
-        if !self.acknowledge(cx, segment, outcome) {
+        let una = self.snd_una;
+        if !self.process_ack(cx, segment, outcome) {
             return;
         }
         // In TIME-WAIT nothing is sent that a window would be for (RFC 9293, section 3.10.7.4, fifth).
         if self.state != TcpState::TimeWait {
-            self.update_window(cx, segment, segment.seq, self.una != una);
+            self.update_window(cx, segment, segment.seq, self.snd_una != una);
         }
-        self.take_text(cx, part, outcome);
+        self.process_text(cx, part, outcome);
     }
 
     /// How many bytes may come with `segment`, its own among them, in segments that differ from it in
@@ -72,7 +72,7 @@ impl Connection {
     #[inline]
     pub fn coalesced_bytes_max(&self, segment: &Segment) -> u32 {
         if self.is_expected(segment) && self.is_plain_data(segment) {
-            self.expected.until(self.offered)
+            self.rcv_nxt.until(self.rcv_adv)
         } else {
             0
         }
@@ -102,13 +102,13 @@ impl Connection {
     fn is_expected(&self, segment: &Segment) -> bool {
         let bits = segment.flags.0 & !TcpFlags::PSH.0;
         let newer = match segment.timestamps {
-            Some((value, _)) => !Seq(value).is_before(Seq(self.timestamp)),
+            Some((value, _)) => !Seq(value).is_before(Seq(self.ts_recent)),
             None => !self.has(Flag::TIMESTAMPS),
         };
         self.state == TcpState::Established
             && bits == TcpFlags::ACK.0
-            && segment.seq == self.expected
-            && !(segment.seq + segment.len).is_after(self.offered)
+            && segment.seq == self.rcv_nxt
+            && !(segment.seq + segment.len).is_after(self.rcv_adv)
             && newer
     }
 
@@ -116,9 +116,9 @@ impl Connection {
     #[inline]
     fn is_plain_data(&self, segment: &Segment) -> bool {
         segment.len > 0
-            && segment.ack == self.una
+            && segment.ack == self.snd_una
             && !self.has(Flag::NOT_PLAIN_INPUT)
-            && !self.side.is_some()
+            && !self.recovery.is_some()
             && self.probes == 0
             && segment.sack.as_slice().is_empty()
     }
@@ -135,13 +135,13 @@ impl Connection {
         cx.counters.preddat += u64::from(coalesced.segments);
         cx.counters.rcvpack += u64::from(coalesced.segments);
         cx.counters.rcvbyte += u64::from(coalesced.bytes);
-        self.heard_ms = cx.now_ms;
+        self.last_received_ms = cx.now_ms;
         self.note_timestamp(segment);
-        self.expected += coalesced.bytes;
-        let last = self.expected - coalesced.last_bytes;
+        self.rcv_nxt += coalesced.bytes;
+        let last = self.rcv_nxt - coalesced.last_bytes;
         self.update_window(cx, segment, last, false);
         outcome.delivered_bytes = coalesced.bytes;
-        self.acknowledge_soon(cx, coalesced.segments);
+        self.schedule_ack(cx, coalesced.segments);
     }
 
     /// Whether it has a place here: the first to the fifth step, with RFC 5961 and RFC 7323. Each says
@@ -171,8 +171,8 @@ impl Connection {
             // segment" (section 3.2). A SYN again is answered below.
             return segment.has(TcpFlags::SYN);
         };
-        let silence_ms = cx.now_ms.wrapping_sub(self.heard_ms);
-        if !Seq(value).is_before(Seq(self.timestamp)) || silence_ms > TIMESTAMP_MS_MAX {
+        let silence_ms = cx.now_ms.wrapping_sub(self.last_received_ms);
+        if !Seq(value).is_before(Seq(self.ts_recent)) || silence_ms > TIMESTAMP_MS_MAX {
             return true;
         }
         cx.counters.pawsdrop += 1;
@@ -180,12 +180,12 @@ impl Connection {
             cx.counters.rcvduppack += 1;
             cx.counters.rcvdupbyte += u64::from(segment.len);
         }
-        self.answer(cx, segment);
+        self.challenge_ack(cx, segment);
         false
     }
 
-    /// A reset counts when it has exactly the number that is expected; near it, the other side
-    /// is asked again (RFC 5961, section 3.2).
+    /// The RST bit (second step): it counts when its sequence number is exactly RCV.NXT; in the window a
+    /// challenge ACK answers it (RFC 5961, section 3.2).
     #[inline]
     fn check_reset(
         &mut self,
@@ -196,27 +196,27 @@ impl Connection {
         if !segment.has(TcpFlags::RST) {
             return true;
         }
-        if segment.seq == self.expected {
-            // Who has all that we sent, and sent all, may forget us: nothing is lost.
+        if segment.seq == self.rcv_nxt {
+            // The peer has all that we sent, and sent all: nothing is lost.
             let is_over = matches!(
                 self.state,
                 TcpState::TimeWait | TcpState::Closing | TcpState::LastAck
-            ) && !self.una.is_before(self.end);
+            ) && !self.snd_una.is_before(self.write_seq);
             let how = if is_over { End::Closed } else { End::Reset };
             let acks_all = segment.has(TcpFlags::ACK)
-                && !segment.ack.is_before(self.end)
-                && !segment.ack.is_after(self.high);
-            self.end(cx, how, outcome);
+                && !segment.ack.is_before(self.write_seq)
+                && !segment.ack.is_after(self.snd_max);
+            self.enter_closed(cx, how, outcome);
             if acks_all {
-                self.set(Flag::ENDED_ACKNOWLEDGED);
+                self.set(Flag::ALL_ACKED);
             }
-        } else if segment.seq.is_after(self.expected) && segment.seq.is_before(self.offered) {
-            self.answer(cx, segment);
+        } else if segment.seq.is_after(self.rcv_nxt) && segment.seq.is_before(self.rcv_adv) {
+            self.challenge_ack(cx, segment);
         }
         false
     }
 
-    /// Cuts what lies outside of the window (RFC 9293, section 3.10.7.4, first).
+    /// The sequence number (first step): what lies outside of the window is cut off.
     #[inline]
     fn check_sequence(
         &mut self,
@@ -228,19 +228,19 @@ impl Connection {
             // Whatever its number is: `check_syn` judges it.
             return true;
         }
-        if part.seq.is_before(self.expected) {
-            self.cut_front(cx, segment, part);
+        if part.seq.is_before(self.rcv_nxt) {
+            self.trim_front(cx, segment, part);
         }
         let end = part.seq + part.len;
-        if !end.is_after(self.offered) {
+        if !end.is_after(self.rcv_adv) {
             return true;
         }
         if part.len == 0 {
-            self.answer(cx, segment);
+            self.challenge_ack(cx, segment);
             return false;
         }
-        let beyond = self.offered.until(end).min(part.len);
-        if part.seq == self.offered && part.seq == self.expected {
+        let beyond = self.rcv_adv.until(end).min(part.len);
+        if part.seq == self.rcv_adv && part.seq == self.rcv_nxt {
             cx.counters.rcvwinprobe += 1;
         } else {
             cx.counters.rcvpackafterwin += 1;
@@ -251,36 +251,36 @@ impl Connection {
         part.fin = false;
         // "If the RCV.WND is zero, no segments will be acceptable, but special allowance should
         // be made to accept valid ACKs": at the edge of the window the acknowledgment counts.
-        !part.seq.is_after(self.offered)
+        !part.seq.is_after(self.rcv_adv)
     }
 
-    /// Cuts off what has arrived before. When nothing is left the acknowledgment still counts: it
-    /// may be that both sides lost their last.
-    fn cut_front(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, part: &mut Part) {
-        let old = part.seq.until(self.expected);
+    /// Cuts off what was received before. When nothing is left the ACK still counts: both sides may have
+    /// lost their last.
+    fn trim_front(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, part: &mut Part) {
+        let old = part.seq.until(self.rcv_nxt);
         let len = part.len;
-        part.seq = self.expected;
+        part.seq = self.rcv_nxt;
         if old < segment.span() {
             part.len -= old;
             cx.counters.rcvpartduppack += 1;
             cx.counters.rcvpartdupbyte += u64::from(old);
             return;
         }
-        // Our acknowledgment of it was lost, or this asks whether we are there.
+        // Our ACK of it was lost, or this is a keepalive probe.
         part.len = 0;
         part.fin = false;
         if len > 0 {
             cx.counters.rcvduppack += 1;
             cx.counters.rcvdupbyte += u64::from(len);
         }
-        self.answer(cx, segment);
+        self.challenge_ack(cx, segment);
         if segment.has(TcpFlags::FIN) && self.state == TcpState::TimeWait {
             // "Acknowledge it, and restart the 2 MSL timeout" (eighth step).
-            self.wait_for_stragglers(cx);
+            self.enter_time_wait(cx);
         }
     }
 
-    /// All but the first segment acknowledge (fifth step); in SYN-RECEIVED that makes the
+    /// The ACK bit (fifth step): without it the segment is dropped; in SYN-RECEIVED it establishes the
     /// connection.
     #[inline]
     fn check_acknowledgment(
@@ -295,8 +295,8 @@ impl Connection {
         if self.state != TcpState::SynReceived {
             return true;
         }
-        if !segment.ack.is_after(self.una) || segment.ack.is_after(self.high) {
-            // Not of this connection (RFC 9293): it gets a reset, we go on waiting.
+        if !segment.ack.is_after(self.snd_una) || segment.ack.is_after(self.snd_max) {
+            // Not of this connection (RFC 9293): a RST answers it, and we go on waiting.
             outcome.refused = true;
             return false;
         }
@@ -304,38 +304,42 @@ impl Connection {
         true
     }
 
-    /// Tells the other side where we are, after something that has no place here. What is empty
-    /// is answered a few times a second only: else two sides that disagree would answer each
-    /// other for ever (RFC 5961, section 7).
-    pub(super) fn answer(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
-        let pool = &mut cx.sides.cold;
-        if segment.span() > 0 || !pool.has_answered(self.cold, cx.now_ms) {
-            pool.note_answer(&mut self.cold, cx.now_ms);
+    /// A challenge ACK answers a segment that is not acceptable; segments without data get only a few a
+    /// second, or two ends that disagree would answer each other for ever (RFC 5961, section 7).
+    pub(super) fn challenge_ack(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+        let pool = &mut cx.recovery.cold;
+        if segment.span() > 0 || !pool.challenged_recently(self.cold, cx.now_ms) {
+            pool.note_challenge_ack(&mut self.cold, cx.now_ms);
             self.set(Flag::ACK_NOW);
         }
     }
 
-    /// Data and the end of data: the seventh and the eighth step.
+    /// The segment text and the FIN bit: the seventh and the eighth step.
     #[inline(always)]
-    pub(super) fn take_text(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
+    pub(super) fn process_text(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        part: Part,
+        outcome: &mut Outcome,
+    ) {
         if part.len > 0 {
-            self.take_data(cx, part, outcome);
+            self.process_data(cx, part, outcome);
         }
         if part.fin {
-            self.note_fin(cx, part.seq + part.len, outcome);
+            self.receive_fin(cx, part.seq + part.len, outcome);
         }
-        if self.has(Flag::EARLY_FIN) {
-            let at = cx.sides.cold.look(self.cold).early_fin;
-            if !at.is_after(self.expected) {
-                self.take_fin(cx, outcome);
+        if self.has(Flag::FIN_OUT_OF_ORDER) {
+            let at = cx.recovery.cold.get(self.cold).fin_seq;
+            if !at.is_after(self.rcv_nxt) {
+                self.process_fin(cx, outcome);
             }
         }
     }
 
-    /// The other side is there.
+    /// A segment arrived: probes are answered, and the keepalive timer restarts.
     #[inline]
-    pub(super) fn hear(&mut self, cx: &TcpContext<'_>) {
-        self.heard_ms = cx.now_ms;
+    pub(super) fn note_received(&mut self, cx: &TcpContext<'_>) {
+        self.last_received_ms = cx.now_ms;
         if self.probes > 0 {
             self.probes = 0;
             if self.timers.is_set(Timer::Keep) && self.is_synchronized() {
@@ -345,45 +349,45 @@ impl Connection {
         }
     }
 
-    /// Marks of routers, and what the other side says of them (RFC 3168, section 6.1).
-    fn note_congestion(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+    /// CE of the packet, and the peer's ECE and CWR (RFC 3168, section 6.1).
+    fn process_ecn(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if segment.has(TcpFlags::CWR) {
-            self.clear(Flag::ECN_ECHO);
+            self.clear(Flag::SEND_ECE);
         }
         if segment.ecn {
             cx.counters.ecn_ce += 1;
-            self.set(Flag::ECN_ECHO);
+            self.set(Flag::SEND_ECE);
         }
         if segment.has(TcpFlags::ECE) && !segment.has(TcpFlags::SYN) {
-            self.slow_down(cx);
+            self.enter_congestion_recovery(cx);
         }
     }
 
-    /// A FIN arrived; it counts when all before it has (eighth step).
-    fn note_fin(&mut self, cx: &mut TcpContext<'_>, at: Seq, outcome: &mut Outcome) {
-        if self.has(Flag::PEER_CLOSED) {
+    /// A FIN arrived; it is processed when all data before it was received.
+    fn receive_fin(&mut self, cx: &mut TcpContext<'_>, at: Seq, outcome: &mut Outcome) {
+        if self.is_fin_received() {
             return;
         }
-        if at.is_after(self.expected) {
-            self.set(Flag::EARLY_FIN.or(Flag::ACK_NOW));
-            cx.sides.cold.of(&mut self.cold).early_fin = at;
+        if at.is_after(self.rcv_nxt) {
+            self.set(Flag::FIN_OUT_OF_ORDER.or(Flag::ACK_NOW));
+            cx.recovery.cold.of(&mut self.cold).fin_seq = at;
         } else {
-            // Who sends data after the end is not listened to.
-            self.take_fin(cx, outcome);
+            // Data behind the FIN is ignored.
+            self.process_fin(cx, outcome);
         }
     }
 
     #[inline]
-    pub(super) fn take_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
-        self.clear(Flag::EARLY_FIN);
-        self.set(Flag::PEER_CLOSED.or(Flag::ACK_NOW));
-        self.expected += 1;
+    pub(super) fn process_fin(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+        self.clear(Flag::FIN_OUT_OF_ORDER);
+        self.set(Flag::ACK_NOW);
+        self.rcv_nxt += 1;
         outcome.peer_closed = true;
         match self.state {
             TcpState::SynReceived | TcpState::Established => self.state = TcpState::CloseWait,
             TcpState::FinWait1 => self.state = TcpState::Closing,
             TcpState::FinWait2 => {
-                self.wait_for_stragglers(cx);
+                self.enter_time_wait(cx);
                 outcome.ended = Some(End::Closed);
             }
             TcpState::SynSent

@@ -1,4 +1,4 @@
-//! What a connection sends, and when.
+//! Output: which segment is sent next (BSD: `tcp_output`).
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -12,25 +12,25 @@ use super::timers::Timer;
 const SACK_BYTES: (u32, u32) = (12, 8);
 /// SACK blocks beside timestamps, and without.
 const SACK_BLOCKS: (usize, usize) = (3, 4);
-/// The longest wait for a window, and the shortest (RFC 9293, section 3.8.6.1).
+/// The longest time between two window probes (RFC 9293, section 3.8.6.1).
 const PERSIST_MS_MAX: u32 = 60_000;
 
 /// How [`Connection::poll_transmit`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// All that may leave now has left.
+    /// All that may be sent now was sent.
     Done,
-    /// The port took no more: call again when it does.
+    /// The tx queue is full: call again when it has room.
     Blocked,
 }
 
-/// Where the segments of a connection leave.
+/// Sends the segments of a connection.
 pub trait SegmentTx {
     /// Sends a segment; `false`, and it counts as not sent, when there is no room.
     fn send(&mut self, segment: &Segment) -> bool;
 
-    /// Sends up to `count` segments: `first`, and others that differ from it in nothing but their
-    /// numbers, each with as many bytes, behind those of the one before. Returns for how many there
+    /// Sends up to `count` segments (segmentation offload): `first`, and those behind it with as many
+    /// bytes each, which differ from it in nothing but the sequence number. Returns for how many there
     /// was room.
     fn send_run(&mut self, first: &Segment, count: u32) -> u32 {
         let mut segment = *first;
@@ -50,17 +50,17 @@ impl<F: FnMut(&Segment) -> bool> SegmentTx for F {
     }
 }
 
-/// What leaves next.
+/// The segment to send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     Reset,
     Syn,
-    /// Data and the end of data, from a number on.
+    /// Data, and the FIN.
     Data {
         seq: Seq,
         len: u32,
         fin: bool,
-        /// It is the end of what is under way, out of its turn.
+        /// It is the rescue retransmission (RFC 6675).
         is_rescue: bool,
     },
     Acknowledgment,
@@ -79,51 +79,51 @@ impl Piece {
 }
 
 impl Connection {
-    /// Gives what may leave now to `tx`, until there is no more or no room. An end that follows from
-    /// sending (of a reset) is told in `outcome`.
+    /// Sends to `tx` what may be sent now, until there is no more or no room. `outcome` says when the
+    /// connection ended by that, by sending a RST.
     pub fn poll_transmit(
         &mut self,
         cx: &mut TcpContext<'_>,
         outcome: &mut Outcome,
         tx: &mut impl SegmentTx,
     ) -> Progress {
-        if self.has_nothing_to_say() {
+        if self.has_nothing_to_send() {
             return Progress::Done;
         }
-        if self.has(Flag::RESET) && !self.is_reset_of_use() {
-            let how = self.reset_means();
-            self.end(cx, how, outcome);
+        if self.has(Flag::SEND_RST) && !self.is_reset_useful() {
+            let how = self.reset_end();
+            self.enter_closed(cx, how, outcome);
         }
-        self.rest(cx);
+        self.restart_idle(cx);
         if self.is_plain_output() && self.send_full(cx, tx) == Progress::Blocked {
             return Progress::Blocked;
         }
-        while let Some(piece) = self.next_piece(cx) {
+        while let Some(piece) = self.next_segment(cx) {
             let segment = self.segment_of(cx, piece);
             if !tx.send(&segment) {
                 return Progress::Blocked;
             }
             self.note_sent(cx, piece, &segment, outcome);
         }
-        self.wait_for_window(cx);
+        self.enter_persist(cx);
         Progress::Done
     }
 
-    /// Sends as many full segments as there are and both windows allow, one like the other; but
-    /// not the one that the end follows.
+    /// Sends as many full segments as there are and both windows allow in one run; but not the one with
+    /// the FIN.
     fn send_full(&mut self, cx: &mut TcpContext<'_>, tx: &mut impl SegmentTx) -> Progress {
         let mss = u32::from(self.mss);
-        let mut waiting = self.next.until(self.end);
-        if self.has(Flag::FIN_WANTED) {
+        let mut waiting = self.snd_nxt.until(self.write_seq);
+        if self.has(Flag::FIN_QUEUED) {
             waiting = waiting.saturating_sub(1);
         }
-        let count = waiting.min(self.usable_window(cx, self.next)) / mss;
+        let count = waiting.min(self.usable_window(cx, self.snd_nxt)) / mss;
         if count == 0 {
             return Progress::Done;
         }
-        let mut segment = self.data_segment(cx, self.next, mss, false);
-        // The last of all bytes are pushed.
-        let alike = if segment.seq + count * mss == self.end {
+        let mut segment = self.data_segment(cx, self.snd_nxt, mss, false);
+        // The last segment has PSH.
+        let alike = if segment.seq + count * mss == self.write_seq {
             count - 1
         } else {
             count
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// So many full segments of new data left; the next would be `segment`.
+    /// `count` full segments of new data were sent; the next would be `segment`.
     fn note_full_sent(
         &mut self,
         cx: &mut TcpContext<'_>,
@@ -158,27 +158,26 @@ impl Connection {
         cx.counters.sndtotal += count;
         cx.counters.sndpack += count;
         cx.counters.sndbyte_ok += u64::from(bytes);
-        self.time(cx, self.next + u32::from(self.mss));
-        self.next = segment.seq;
-        self.high = segment.seq;
-        self.sent_ms = cx.now_ms;
+        self.start_rtt(cx, self.snd_nxt + u32::from(self.mss));
+        self.snd_nxt = segment.seq;
+        self.snd_max = segment.seq;
+        self.last_sent_ms = cx.now_ms;
         self.start_retransmission(cx);
-        self.note_acknowledged(cx, segment);
+        self.note_ack_sent(cx, segment);
     }
 
-    /// RFC 9293, section 3.10.5: before the other side answered, and after it said that it is
-    /// done and so did we, nobody waits for a reset.
+    /// RFC 9293, section 3.10.5: in SYN-SENT, and after both FINs, ABORT sends no RST.
     #[inline(always)]
-    fn is_reset_of_use(&self) -> bool {
+    fn is_reset_useful(&self) -> bool {
         !matches!(
             self.state,
             TcpState::SynSent | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait
         )
     }
 
-    /// How a connection ends that resets the other side.
-    pub(super) fn reset_means(&self) -> End {
-        if self.has(Flag::GIVEN_UP) {
+    /// How a connection ends that sends a RST.
+    pub(super) fn reset_end(&self) -> End {
+        if self.has(Flag::TIMED_OUT) {
             End::TimedOut
         } else if self.state == TcpState::TimeWait {
             End::Closed
@@ -190,21 +189,21 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn next_piece(&self, cx: &TcpContext<'_>) -> Option<Piece> {
+    fn next_segment(&self, cx: &TcpContext<'_>) -> Option<Piece> {
         if self.is_closed() {
             return None;
         }
-        if self.has(Flag::RESET) {
+        if self.has(Flag::SEND_RST) {
             return Some(Piece::Reset);
         }
         if !self.is_synchronized() {
-            if self.next == self.una {
+            if self.snd_nxt == self.snd_una {
                 return Some(Piece::Syn);
             }
-            let asks = self.state == TcpState::SynReceived && self.has(Flag::ACK_NOW);
-            return asks.then_some(Piece::Acknowledgment);
+            let acks = self.state == TcpState::SynReceived && self.has(Flag::ACK_NOW);
+            return acks.then_some(Piece::Acknowledgment);
         }
-        let data = if self.has(Flag::RECOVERY) {
+        let data = if self.has(Flag::FAST_RECOVERY) {
             self.next_in_recovery(cx)
         } else {
             self.next_in_order(cx)
@@ -215,39 +214,39 @@ impl Connection {
         if self.has(Flag::ACK_NOW) {
             return Some(Piece::Acknowledgment);
         }
-        self.has(Flag::KEEP_PROBE).then_some(Piece::KeepProbe)
+        self.has(Flag::KEEPALIVE_PROBE).then_some(Piece::KeepProbe)
     }
 
     #[cold]
     fn next_in_recovery(&self, cx: &TcpContext<'_>) -> Option<Piece> {
-        let span_max = self.segment_bytes(cx);
-        let must = self.has(Flag::RESEND);
+        let span_max = self.effective_mss(cx);
+        let is_fast_retransmit = self.has(Flag::RETRANSMIT_NOW);
         if !self.has(Flag::SACK) {
-            if must {
-                let span = self.una.until(self.high).min(span_max);
-                return Some(self.data_piece(self.una, span));
+            if is_fast_retransmit {
+                let span = self.snd_una.until(self.snd_max).min(span_max);
+                return Some(self.data_between(self.snd_una, span));
             }
             return self.next_in_order(cx);
         }
-        if must {
+        if is_fast_retransmit {
             let (seq, span) = self.first_hole(cx, span_max)?;
-            return Some(self.data_piece(seq, span));
+            return Some(self.data_between(seq, span));
         }
         if !self.pipe_has_room(cx) {
             return None;
         }
         // RFC 6675, section 4, NextSeg: the four rules in their order.
         if let Some((seq, span)) = self.next_hole(cx, span_max, false) {
-            return Some(self.data_piece(seq, span));
+            return Some(self.data_between(seq, span));
         }
         if let Some(new) = self.next_in_order(cx) {
             return Some(new);
         }
         if let Some((seq, span)) = self.next_hole(cx, span_max, true) {
-            return Some(self.data_piece(seq, span));
+            return Some(self.data_between(seq, span));
         }
         let (seq, span) = self.rescue(cx, span_max)?;
-        Some(match self.data_piece(seq, span) {
+        Some(match self.data_between(seq, span) {
             Piece::Data { seq, len, fin, .. } => Piece::Data {
                 seq,
                 len,
@@ -258,85 +257,86 @@ impl Connection {
         })
     }
 
-    /// A piece that covers `span` numbers from `seq`, the number of the FIN among them perhaps.
-    fn data_piece(&self, seq: Seq, span: u32) -> Piece {
-        let len = seq.until(self.end).min(span);
-        let fin = self.has(Flag::FIN_WANTED) && seq + len == self.end && span > len;
+    /// Data of `span` sequence numbers from `seq` on, that of the FIN perhaps among them.
+    fn data_between(&self, seq: Seq, span: u32) -> Piece {
+        let len = seq.until(self.write_seq).min(span);
+        let fin = self.has(Flag::FIN_QUEUED) && seq + len == self.write_seq && span > len;
         Piece::data(seq, len, fin)
     }
 
-    /// Bytes of data in a full segment now.
+    /// Bytes of data in a full segment beside the options that it needs now (Eff.snd.MSS of RFC 9293).
     #[inline]
-    fn segment_bytes(&self, cx: &TcpContext<'_>) -> u32 {
+    fn effective_mss(&self, cx: &TcpContext<'_>) -> u32 {
         let mss = u32::from(self.mss);
-        if !self.side.is_some() {
+        if !self.recovery.is_some() {
             return mss;
         }
         mss.saturating_sub(self.sack_option_bytes(cx)).max(1)
     }
 
-    /// What follows `next`: new data, or old data again after a timeout.
+    /// The segment at SND.NXT: new data, or old data again after a timeout.
     #[inline(always)]
     fn next_in_order(&self, cx: &TcpContext<'_>) -> Option<Piece> {
-        let (seq, gap) = if self.side.is_some() && self.next.is_before(self.high) {
+        let (seq, gap) = if self.recovery.is_some() && self.snd_nxt.is_before(self.snd_max) {
             self.skip_sacked(cx)
         } else {
-            (self.next, None)
+            (self.snd_nxt, None)
         };
-        let waiting = seq.until(self.end);
-        let ends = self.has(Flag::FIN_WANTED);
-        if waiting == 0 && !(ends && seq == self.end) {
+        let waiting = seq.until(self.write_seq);
+        let ends = self.has(Flag::FIN_QUEUED);
+        if waiting == 0 && !(ends && seq == self.write_seq) {
             return None;
         }
         let room = self.usable_window(cx, seq);
-        let mss = self.segment_bytes(cx);
+        let mss = self.effective_mss(cx);
         let mut len = waiting.min(room).min(mss);
         if let Some(left) = gap {
             len = len.min(seq.until(left));
         }
-        if len == 0 && self.has(Flag::PROBE) && self.next.is_before(self.end) {
-            // One byte that the window has no room for.
-            return Some(Piece::data(self.next, 1, false));
+        if len == 0 && self.has(Flag::WINDOW_PROBE) && self.snd_nxt.is_before(self.write_seq) {
+            // A window probe: one byte beyond the window.
+            return Some(Piece::data(self.snd_nxt, 1, false));
         }
-        // A FIN needs no room: who has no window still learns that this is the end.
+        // A FIN needs no room: it is sent to a peer with a zero window, too.
         let fin = ends && len == waiting;
-        let is_worth_it = fin || len == mss || len > 0 && self.may_send_short(cx, len, waiting);
+        let is_worth_it = fin || len == mss || len > 0 && self.nagle_allows(cx, len, waiting);
         is_worth_it.then_some(Piece::data(seq, len, fin))
     }
 
-    /// How much more both windows allow from `seq` on.
+    /// How much more the congestion window and the peer's allow from `seq` on.
     #[inline(always)]
     fn usable_window(&self, cx: &TcpContext<'_>, seq: Seq) -> u32 {
-        let under_way = self.una.until(seq);
-        if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
-            // The pipe was asked already.
-            return self.send_window.saturating_sub(under_way);
+        let in_flight = self.snd_una.until(seq);
+        if self.has(Flag::FAST_RECOVERY) && self.has(Flag::SACK) {
+            // `pipe_has_room` was asked before.
+            return self.snd_wnd.saturating_sub(in_flight);
         }
         let mut window = self.congestion.window_bytes;
         // "On the first and second duplicate ACKs received at a sender, a TCP SHOULD send a
         // segment of previously unsent data" (RFC 5681, section 3.2, step 1; RFC 3042).
         let is_limited_transmit = self.dup_acks > 0
             && self.dup_acks < cx.tunables.duplicates_max
-            && self.next == self.high
-            && !self.has(Flag::RECOVERY);
+            && self.snd_nxt == self.snd_max
+            && !self.has(Flag::FAST_RECOVERY);
         if is_limited_transmit {
             window += u32::from(self.dup_acks.min(2)) * u32::from(self.mss);
         }
-        window.min(self.send_window).saturating_sub(under_way)
+        window.min(self.snd_wnd).saturating_sub(in_flight)
     }
 
-    /// Nagle, and no silly windows (RFC 9293, sections 3.7.4 and 3.8.6.2.1).
+    /// Whether less than a full segment may be sent: Nagle, and the sender's silly window avoidance
+    /// (RFC 9293, sections 3.7.4 and 3.8.6.2.1).
     #[inline(always)]
-    fn may_send_short(&self, cx: &TcpContext<'_>, len: u32, waiting: u32) -> bool {
-        if self.next.is_before(self.high) {
+    fn nagle_allows(&self, cx: &TcpContext<'_>, len: u32, waiting: u32) -> bool {
+        if self.snd_nxt.is_before(self.snd_max) {
             return true;
         }
-        let is_idle = self.una == self.next;
+        let is_idle = self.snd_una == self.snd_nxt;
         let is_last = len == waiting;
         // The last condition: the override timeout of a window that stays small.
         is_last && (is_idle || cx.tunables.no_delay)
-            || len >= self.send_window_max / 2
-            || self.has(Flag::PROBE)
+            || len >= self.max_snd_wnd / 2
+            || self.has(Flag::WINDOW_PROBE)
     }
 
     fn sack_option_bytes(&self, cx: &TcpContext<'_>) -> u32 {
@@ -359,70 +359,70 @@ impl Connection {
     fn segment_of(&self, cx: &TcpContext<'_>, piece: Piece) -> Segment {
         match piece {
             Piece::Reset => Segment {
-                seq: self.quiet_seq(),
-                ack: self.expected,
+                seq: self.acceptable_seq(),
+                ack: self.rcv_nxt,
                 flags: TcpFlags::RST | TcpFlags::ACK,
                 ..Segment::default()
             },
             Piece::Syn => self.syn(cx),
-            Piece::Acknowledgment => self.header(cx, self.quiet_seq()),
-            // "with a sequence number one less than the next": the other side must answer.
-            Piece::KeepProbe => self.header(cx, self.una - 1),
+            Piece::Acknowledgment => self.header(cx, self.acceptable_seq()),
+            // "with a sequence number one less than the next": the peer must answer.
+            Piece::KeepProbe => self.header(cx, self.snd_una - 1),
             Piece::Data { seq, len, fin, .. } => self.data_segment(cx, seq, len, fin),
         }
     }
 
-    /// The window of an application that has not consumed all that arrived. Its right edge does not
-    /// move left, and moves right only by enough that the peer sends no tiny segments (RFC 9293,
-    /// section 3.8.6.2.2).
+    /// RCV.WND of an application that has not consumed all that arrived. Its right edge does not move
+    /// left, and moves right only by enough that the peer sends no tiny segments (the receiver's silly
+    /// window avoidance, RFC 9293, section 3.8.6.2.2).
     #[cold]
-    pub(super) fn window_left(&self, cx: &TcpContext<'_>) -> u32 {
-        let offered = self.expected.until(self.offered);
+    pub(super) fn receive_window(&self, cx: &TcpContext<'_>) -> u32 {
+        let rcv_wnd = self.rcv_nxt.until(self.rcv_adv);
         let room = cx.tunables.receive_buffer_bytes;
         let left = room.saturating_sub(cx.unread_bytes);
         let step = (room / 2).min(self.mss.into());
-        if left >= offered.saturating_add(step) {
+        if left >= rcv_wnd.saturating_add(step) {
             left
         } else {
-            offered
+            rcv_wnd
         }
     }
 
-    /// The application has consumed bytes that had waited: the peer is told when that opens the
+    /// The application has consumed bytes that had waited: a window update is sent when that opens the
     /// window by two segments, or by half of it.
     pub fn note_read(&mut self, cx: &TcpContext<'_>) {
-        let offered = self.expected.until(self.offered);
+        let rcv_wnd = self.rcv_nxt.until(self.rcv_adv);
         let room = cx.tunables.receive_buffer_bytes;
         let left = room.saturating_sub(cx.unread_bytes);
         let step = (room / 2).min(2 * u32::from(self.mss));
-        let hears = self.is_synchronized() && !self.has(Flag::PEER_CLOSED);
-        if hears && left >= offered.saturating_add(step) {
+        let receives = self.is_synchronized() && !self.is_fin_received();
+        if receives && left >= rcv_wnd.saturating_add(step) {
             self.set(Flag::ACK_NOW);
         }
     }
 
-    /// Whether a [`syn`](Connection::syn) is to be sent and nothing else. Say
-    /// [`note_syn_sent`](Connection::note_syn_sent) when it has left.
+    /// Whether [`syn`](Connection::syn) is to be sent and nothing else. Call
+    /// [`note_syn_sent`](Connection::note_syn_sent) when it was.
     #[inline(always)]
     pub fn is_syn_due(&self) -> bool {
-        let is_asking = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
-        is_asking && self.next == self.una && !self.has(Flag::RESET.or(Flag::ACK_NOW))
+        let is_handshake = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
+        is_handshake && self.snd_nxt == self.snd_una && !self.has(Flag::SEND_RST.or(Flag::ACK_NOW))
     }
 
-    /// Such a segment left.
+    /// The SYN was sent.
     #[inline(always)]
     pub fn note_syn_sent(&mut self, cx: &mut TcpContext<'_>) {
         cx.counters.sndtotal += 1;
         cx.counters.sndctrl += 1;
-        if self.high == self.una {
-            self.time(cx, self.una + 1);
+        if self.snd_max == self.snd_una {
+            self.start_rtt(cx, self.snd_una + 1);
         }
-        self.next = self.una + 1;
-        self.high = self.high.max(self.next);
+        self.snd_nxt = self.snd_una + 1;
+        self.snd_max = self.snd_max.max(self.snd_nxt);
         self.start_retransmission(cx);
     }
 
-    /// The segment left.
+    /// The segment was sent.
     #[inline(always)]
     fn note_sent(
         &mut self,
@@ -439,11 +439,11 @@ impl Connection {
             Piece::Syn => {}
             Piece::Reset => {
                 cx.counters.sndctrl += 1;
-                let how = self.reset_means();
-                return self.end(cx, how, outcome);
+                let how = self.reset_end();
+                return self.enter_closed(cx, how, outcome);
             }
             Piece::Acknowledgment => cx.counters.sndacks += 1,
-            Piece::KeepProbe => self.clear(Flag::KEEP_PROBE),
+            Piece::KeepProbe => self.clear(Flag::KEEPALIVE_PROBE),
             Piece::Data {
                 seq,
                 len,
@@ -453,7 +453,7 @@ impl Connection {
                 self.note_data_sent(cx, seq, len, fin, is_rescue);
             }
         }
-        self.note_acknowledged(cx, segment);
+        self.note_ack_sent(cx, segment);
     }
 
     #[inline(always)]
@@ -466,49 +466,49 @@ impl Connection {
         is_rescue: bool,
     ) {
         let end = seq + len + u32::from(fin);
-        let window_edge = self.una + self.send_window;
-        let is_probe = self.has(Flag::PROBE) && (seq + len).is_after(window_edge);
-        self.clear(Flag::PROBE.or(Flag::RESEND));
-        self.sent_ms = cx.now_ms;
-        let again = seq.until(self.high).min(len);
+        let window_edge = self.snd_una + self.snd_wnd;
+        let is_probe = self.has(Flag::WINDOW_PROBE) && (seq + len).is_after(window_edge);
+        self.clear(Flag::WINDOW_PROBE.or(Flag::RETRANSMIT_NOW));
+        self.last_sent_ms = cx.now_ms;
+        let again = seq.until(self.snd_max).min(len);
         cx.counters.sndbyte_ok += u64::from(len - again);
         if is_probe {
             cx.counters.sndprobe += 1;
-            // The byte may be refused: it counts as sent, but not as under way.
-            self.high = self.high.max(end);
+            // The peer may drop the byte: it counts as sent, but not as in flight.
+            self.snd_max = self.snd_max.max(end);
             return;
         }
-        if seq.is_before(self.high) {
-            self.clear(Flag::TIMING);
-            self.note_sent_again(cx, again);
+        if seq.is_before(self.snd_max) {
+            self.clear(Flag::RTT_TIMING);
+            self.note_retransmitted(cx, again);
         } else {
             cx.counters.sndpack += u64::from(len > 0);
-            self.time(cx, end);
+            self.start_rtt(cx, end);
         }
         if fin {
             cx.counters.sndctrl += u64::from(len == 0);
             self.note_fin_sent();
         }
         if is_rescue {
-            self.set(Flag::ONCE);
-        } else if !seq.is_before(self.next) {
-            self.next = end;
-        } else if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
-            self.note_resent(cx, end);
+            self.set(Flag::RESCUE_SENT);
+        } else if !seq.is_before(self.snd_nxt) {
+            self.snd_nxt = end;
+        } else if self.has(Flag::FAST_RECOVERY) && self.has(Flag::SACK) {
+            self.note_high_rxt(cx, end);
         }
-        self.high = self.high.max(end);
+        self.snd_max = self.snd_max.max(end);
         self.start_retransmission(cx);
     }
 
-    fn note_sent_again(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
+    fn note_retransmitted(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         if bytes == 0 {
             return;
         }
         cx.counters.sndrexmitpack += 1;
         cx.counters.sndrexmitbyte += u64::from(bytes);
-        let cold = cx.sides.cold.of(&mut self.cold);
-        cold.resent_segments = cold.resent_segments.saturating_add(1);
-        if self.has(Flag::RECOVERY) && self.has(Flag::SACK) {
+        let cold = cx.recovery.cold.of(&mut self.cold);
+        cold.retransmitted_segments = cold.retransmitted_segments.saturating_add(1);
+        if self.has(Flag::FAST_RECOVERY) && self.has(Flag::SACK) {
             cx.counters.sack_rexmits += 1;
             cx.counters.sack_rexmit_bytes += u64::from(bytes);
         }
@@ -519,7 +519,7 @@ impl Connection {
         match self.state {
             TcpState::Established => self.state = TcpState::FinWait1,
             TcpState::CloseWait => self.state = TcpState::LastAck,
-            // It leaves again.
+            // It is sent again.
             TcpState::SynSent
             | TcpState::SynReceived
             | TcpState::FinWait1
@@ -531,18 +531,17 @@ impl Connection {
         }
     }
 
-    /// Data waits, nothing is under way that could be acknowledged, and the window has no room:
-    /// it will be asked for.
+    /// Starts the persist timer where data waits for the peer's window and nothing is in flight.
     #[inline(always)]
-    fn wait_for_window(&mut self, cx: &mut TcpContext<'_>) {
-        let waits = self.next.is_before(self.end) && self.is_synchronized();
-        let is_quiet = self.una == self.next && !self.timers.is_set(Timer::Retransmit);
+    fn enter_persist(&mut self, cx: &mut TcpContext<'_>) {
+        let waits = self.snd_nxt.is_before(self.write_seq) && self.is_synchronized();
+        let is_quiet = self.snd_una == self.snd_nxt && !self.timers.is_set(Timer::Retransmit);
         if !waits || !is_quiet || self.is_closed() {
             return;
         }
-        if self.send_window == 0 && !self.has(Flag::PERSIST) {
-            let cold = cx.sides.cold.of(&mut self.cold);
-            cold.closed_windows = cold.closed_windows.saturating_add(1);
+        if self.snd_wnd == 0 && !self.has(Flag::PERSIST) {
+            let cold = cx.recovery.cold.of(&mut self.cold);
+            cold.zero_windows = cold.zero_windows.saturating_add(1);
         }
         self.set(Flag::PERSIST);
         let timeout_ms = self.rtt.timeout_ms(self.backoff).min(PERSIST_MS_MAX);

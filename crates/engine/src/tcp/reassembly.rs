@@ -13,89 +13,94 @@ use super::seq::Seq;
 
 impl Connection {
     #[inline]
-    pub(super) fn take_data(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
-        if self.has(Flag::PEER_CLOSED) {
+    pub(super) fn process_data(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        part: Part,
+        outcome: &mut Outcome,
+    ) {
+        if self.is_fin_received() {
             return;
         }
-        if self.has(Flag::FIN_WANTED) {
+        if self.has(Flag::FIN_QUEUED) {
             cx.counters.rcvafterclose += 1;
             if self.state == TcpState::FinWait2 {
-                self.wait_for_fin(cx);
+                self.start_fin_wait_2(cx);
             }
         }
-        if part.seq == self.expected {
-            self.take_in_order(cx, part, outcome);
+        if part.seq == self.rcv_nxt {
+            self.deliver_in_order(cx, part, outcome);
         } else {
-            self.take_out_of_order(cx, part);
+            self.queue_out_of_order(cx, part);
         }
     }
 
     #[inline]
-    fn take_in_order(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
+    fn deliver_in_order(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         let mut delivered = part.len;
-        let has_missed = self.has_missed(cx);
-        if has_missed {
-            delivered += self.take_arrived(cx, part.seq + part.len);
+        let has_queued = self.has_queued(cx);
+        if has_queued {
+            delivered += self.deliver_queued(cx, part.seq + part.len);
         }
-        self.expected += delivered;
+        self.rcv_nxt += delivered;
         cx.counters.rcvpack += 1;
         cx.counters.rcvbyte += u64::from(delivered);
         outcome.delivered_bytes += delivered;
-        if has_missed {
+        if has_queued {
             // "A TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all
             // or part of a gap" (RFC 5681, section 4.2).
             self.set(Flag::ACK_NOW);
-            self.release_idle_side(cx);
+            self.release_idle_recovery(cx);
         } else {
-            self.acknowledge_soon(cx, 1);
+            self.schedule_ack(cx, 1);
         }
     }
 
-    /// What had arrived that follows `end`. Returns its bytes.
-    fn take_arrived(&mut self, cx: &mut TcpContext<'_>, end: Seq) -> u32 {
-        let side = cx.sides.of(&mut self.side);
-        let before = side.arrived.bytes();
-        let to = side.arrived.take_front(end).unwrap_or(end);
-        side.arrived.trim(end);
-        if side.arrived.is_empty() {
+    /// Delivers what was received out of order behind `end`. Returns its bytes.
+    fn deliver_queued(&mut self, cx: &mut TcpContext<'_>, end: Seq) -> u32 {
+        let state = cx.recovery.of(&mut self.recovery);
+        let before = state.received.bytes();
+        let to = state.received.take_front(end).unwrap_or(end);
+        state.received.trim(end);
+        if state.received.is_empty() {
             self.count_reassembly(cx);
         } else {
-            // Which pieces were joined is forgotten: as many are left as bytes are.
-            let left = u64::from(side.pieces) * u64::from(side.arrived.bytes());
-            side.pieces = left.div_ceil(u64::from(before).max(1)) as u16;
+            // Which segments were joined is forgotten: as many are left as bytes are.
+            let left = u64::from(state.pieces) * u64::from(state.received.bytes());
+            state.pieces = left.div_ceil(u64::from(before).max(1)) as u16;
         }
         end.until(to)
     }
 
-    /// Whether something arrived that lies beyond what is missing.
-    fn has_missed(&self, cx: &TcpContext<'_>) -> bool {
-        let side = cx.sides.look(self.side);
-        side.is_some_and(|side| !side.arrived.is_empty())
+    /// Whether something was received beyond RCV.NXT.
+    fn has_queued(&self, cx: &TcpContext<'_>) -> bool {
+        let state = cx.recovery.get(self.recovery);
+        state.is_some_and(|state| !state.received.is_empty())
     }
 
-    /// A reassembly is complete, or given up: how long was it?
+    /// Counts a reassembly that is complete, or given up.
     pub(super) fn count_reassembly(&mut self, cx: &mut TcpContext<'_>) {
-        if !self.side.is_some() {
+        if !self.recovery.is_some() {
             return;
         }
-        let side = cx.sides.of(&mut self.side);
-        let pieces = side.pieces_most;
-        (side.pieces, side.pieces_most) = (0, 0);
+        let state = cx.recovery.of(&mut self.recovery);
+        let pieces = state.pieces_most;
+        (state.pieces, state.pieces_most) = (0, 0);
         if pieces > 0 {
             count_pieces(cx.counters, pieces);
         }
     }
 
-    fn take_out_of_order(&mut self, cx: &mut TcpContext<'_>, part: Part) {
+    fn queue_out_of_order(&mut self, cx: &mut TcpContext<'_>, part: Part) {
         // RFC 5681, section 4.2: at once, so that the sender learns of the gap.
         self.set(Flag::ACK_NOW);
-        let cold = cx.sides.cold.of(&mut self.cold);
-        cold.disordered_segments = cold.disordered_segments.saturating_add(1);
+        let cold = cx.recovery.cold.of(&mut self.cold);
+        cold.out_of_order_segments = cold.out_of_order_segments.saturating_add(1);
         let (from, to) = (part.seq, part.seq + part.len);
         let pieces_max = cx.tunables.reassembly_pieces_max;
-        let side = cx.sides.of(&mut self.side);
-        let added = if side.pieces < pieces_max {
-            side.arrived.insert(from, to, usize::from(pieces_max))
+        let state = cx.recovery.of(&mut self.recovery);
+        let added = if state.pieces < pieces_max {
+            state.received.insert(from, to, usize::from(pieces_max))
         } else {
             None
         };
@@ -105,28 +110,28 @@ impl Connection {
                 cx.counters.rcvoobytesdrop += u64::from(part.len);
             }
             Some(0) => {
-                side.newest = from;
+                state.newest = from;
                 cx.counters.rcvduppack += 1;
                 cx.counters.rcvdupbyte += u64::from(part.len);
             }
             Some(_) => {
-                cx.counters.reasalloc += u64::from(side.pieces_most == 0);
-                side.pieces += 1;
-                side.pieces_most = side.pieces_most.max(side.pieces);
-                side.newest = from;
+                cx.counters.reasalloc += u64::from(state.pieces_most == 0);
+                state.pieces += 1;
+                state.pieces_most = state.pieces_most.max(state.pieces);
+                state.newest = from;
                 cx.counters.rcvoopack += 1;
                 cx.counters.rcvoobyte += u64::from(part.len);
             }
         }
-        self.release_idle_side(cx);
+        self.release_idle_recovery(cx);
     }
 
-    /// Which of these numbers have not arrived yet, in order.
-    pub fn missing(&self, sides: &RecoveryPool, from: Seq, to: Seq, missing: &mut Vec<(Seq, Seq)>) {
+    /// The ranges between these sequence numbers that were not received yet, in order.
+    pub fn missing(&self, pool: &RecoveryPool, from: Seq, to: Seq, missing: &mut Vec<(Seq, Seq)>) {
         missing.clear();
-        let mut at = from.max(self.expected);
-        let side = sides.look(self.side);
-        for &(left, right) in side.map_or(&[][..], |side| side.arrived.as_slice()) {
+        let mut at = from.max(self.rcv_nxt);
+        let state = pool.get(self.recovery);
+        for &(left, right) in state.map_or(&[][..], |state| state.received.as_slice()) {
             if !left.is_before(to) {
                 break;
             }
@@ -140,27 +145,27 @@ impl Connection {
         }
     }
 
-    /// Where the range ends that the byte with this number arrived in, beyond what is missing.
-    pub fn arrived_until(&self, sides: &RecoveryPool, at: Seq) -> Option<Seq> {
-        Some(sides.look(self.side)?.arrived.around(at)?.1)
+    /// The end of the range that was received out of order around this sequence number.
+    pub fn queued_until(&self, pool: &RecoveryPool, at: Seq) -> Option<Seq> {
+        Some(pool.get(self.recovery)?.received.around(at)?.1)
     }
 
-    /// What a SACK option says: the range that grew last comes first.
+    /// The blocks of a SACK option: the range that grew last comes first (RFC 2018, section 4).
     pub(super) fn sack_blocks(&self, cx: &TcpContext<'_>, count_max: usize) -> SackBlocks {
         let none = SackBlocks::default();
-        if !self.side.is_some() || !self.has(Flag::SACK) {
+        if !self.recovery.is_some() || !self.has(Flag::SACK) {
             return none;
         }
-        let Some(side) = cx.sides.look(self.side) else {
+        let Some(state) = cx.recovery.get(self.recovery) else {
             return none;
         };
-        let newest = side.arrived.around(side.newest);
-        let others = side.arrived.as_slice().iter().rev().copied();
+        let newest = state.received.around(state.newest);
+        let others = state.received.as_slice().iter().rev().copied();
         let others = others.filter(|range| Some(*range) != newest);
         let mut blocks = [SackBlock::default(); SACK_BLOCKS_MAX];
         let mut count = 0;
-        let told = newest.into_iter().chain(others);
-        for (block, (left, right)) in blocks.iter_mut().zip(told.take(count_max)) {
+        let ranges = newest.into_iter().chain(others);
+        for (block, (left, right)) in blocks.iter_mut().zip(ranges.take(count_max)) {
             *block = SackBlock {
                 left: left.0,
                 right: right.0,

@@ -1,4 +1,4 @@
-//! What a segment says, without its bytes.
+//! A segment: what its headers say, without its bytes.
 
 use allosaur_packet::transport::tcp::TcpFlags;
 use allosaur_packet::transport::tcp_options::SackBlocks;
@@ -24,27 +24,27 @@ pub struct Segment {
     pub offset: u32,
     /// The largest segment that its sender takes (RFC 9293, section 3.7.1).
     pub mss: Option<u16>,
-    /// By how much the windows of its sender are shifted (RFC 7323, section 2.2).
+    /// The shift count of its sender's windows (RFC 7323, section 2.2).
     pub window_scale: Option<u8>,
-    /// Whether its sender understands SACK (RFC 2018, section 2).
+    /// SACK-permitted (RFC 2018, section 2).
     pub sack_permitted: bool,
-    /// Value and echo (RFC 7323, section 3.2).
+    /// TSval and TSecr (RFC 7323, section 3.2).
     pub timestamps: Option<(u32, u32)>,
-    /// What arrived out of order (RFC 2018, section 3).
+    /// SACK blocks (RFC 2018, section 3).
     pub sack: SackBlocks,
-    /// Arrived: marked by a router as having met congestion (CE). Sent: may be marked (ECT(0),
-    /// RFC 3168, section 5).
+    /// Of one that arrived: CE (RFC 3168, section 5). Of one to send: ECT(0).
     pub ecn: bool,
 }
 
-/// Segments that arrived one after the other and differ in nothing but their numbers, as one.
+/// Segments of one flow that arrived behind each other and differ only in sequence number and length,
+/// as one (generic receive offload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalesced {
     /// How many there are.
     pub segments: u32,
     /// Their bytes of data.
     pub bytes: u32,
-    /// Those of the last.
+    /// Bytes of data of the last.
     pub last_bytes: u32,
 }
 
@@ -74,7 +74,7 @@ impl Segment {
         self.len + counted(TcpFlags::SYN) + counted(TcpFlags::FIN)
     }
 
-    /// It becomes the one that is `segments` behind it, with as many bytes.
+    /// Becomes the segment that is `segments` behind it, each with as many bytes.
     #[inline]
     pub fn advance(&mut self, segments: u32) {
         self.seq += segments * self.len;
@@ -87,7 +87,7 @@ impl Segment {
         self.flags.contains(flags)
     }
 
-    /// Whether it may open a connection: a SYN without ACK and RST, and without FIN. Who opens and
+    /// Whether it may open a connection: a SYN without ACK and RST, and without FIN. One that opens and
     /// closes at once is a scan; BSD and Linux drop such a segment, too.
     #[inline]
     pub fn opens_connection(&self) -> bool {
@@ -95,8 +95,7 @@ impl Segment {
         self.flags.0 & (TcpFlags::SYN | others).0 == TcpFlags::SYN.0
     }
 
-    /// The same SYN, with segments that are no longer than the port takes: what we ask for (RFC 6691:
-    /// without any options).
+    /// The same SYN of ours, with an MSS that fits the frames of the port (RFC 6691: without any options).
     #[must_use]
     pub fn clamped(&self, mss_max: u16) -> Segment {
         Segment {
@@ -105,7 +104,7 @@ impl Segment {
         }
     }
 
-    /// The same of a peer, who asks us for segments: nor shorter than anybody needs.
+    /// The same SYN of the peer; its MSS is not below the least that makes sense either.
     #[must_use]
     pub fn received_within(&self, mss_max: u16) -> Segment {
         let mss = self.mss.map(|bytes| bytes.max(MSS_BYTES_MIN));

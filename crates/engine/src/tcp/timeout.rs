@@ -1,4 +1,4 @@
-//! What happens when a timer of a connection is due.
+//! The timers of a connection expire.
 
 use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
@@ -13,7 +13,7 @@ impl Connection {
         self.timers.first_ms(now_ms)
     }
 
-    /// Does what is due. Too early is no error.
+    /// Handles the timers that are due. It may be called too early.
     pub fn handle_timeout(&mut self, cx: &mut TcpContext<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         for timer in TIMERS {
@@ -22,24 +22,26 @@ impl Connection {
             }
             self.timers.stop(timer);
             match timer {
-                Timer::Retransmit if self.has(Flag::PERSIST) => self.persist(cx, &mut outcome),
-                Timer::Retransmit => self.time_out(cx, &mut outcome),
+                Timer::Retransmit if self.has(Flag::PERSIST) => {
+                    self.persist_timeout(cx, &mut outcome)
+                }
+                Timer::Retransmit => self.retransmission_timeout(cx, &mut outcome),
                 Timer::DelayedAck => {
                     cx.counters.delack += 1;
                     self.set(Flag::ACK_NOW);
                 }
-                Timer::Keep => self.ask_for_life(cx, &mut outcome),
+                Timer::Keep => self.keepalive_timeout(cx, &mut outcome),
                 Timer::TimeWait if self.state == TcpState::FinWait2 => {
-                    self.tire_of_waiting(cx, &mut outcome);
+                    self.fin_wait_2_timeout(cx, &mut outcome);
                 }
-                Timer::TimeWait => self.end(cx, End::Closed, &mut outcome),
+                Timer::TimeWait => self.enter_closed(cx, End::Closed, &mut outcome),
             }
         }
         outcome
     }
 
-    /// Nothing was acknowledged for a whole timeout (RFC 6298, rules 5.4 to 5.7).
-    fn time_out(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+    /// The retransmission timer expired (RFC 6298, rules 5.4 to 5.7).
+    fn retransmission_timeout(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         self.backoff += 1;
         let is_synchronized = self.is_synchronized();
         if self.backoff > RETRANSMISSIONS_MAX {
@@ -48,36 +50,39 @@ impl Connection {
         }
         if !is_synchronized {
             cx.counters.rexmttimeo_syn += 1;
-        } else if self.send_window == 0 && self.una.is_before(self.end) {
+        } else if self.snd_wnd == 0 && self.snd_una.is_before(self.write_seq) {
             // "If the window shrinks to zero, the TCP implementation MUST probe it in the
             // standard way" (RFC 9293, section 3.8.6.2.1).
             self.backoff -= 1;
-            self.persist(cx, outcome);
+            self.persist_timeout(cx, outcome);
         } else {
             cx.counters.rexmttimeo += 1;
-            // In a repair much of it has arrived: the window says how much is under way.
-            let flight = self.una.until(self.high).min(self.congestion.window_bytes);
+            // In fast recovery much of it was received: the window says how much is in flight.
+            let flight = self
+                .snd_una
+                .until(self.snd_max)
+                .min(self.congestion.window_bytes);
             let (algorithm, mss) = (cx.tunables.congestion, u32::from(self.mss));
-            let is_first = !self.has(Flag::TIMED_OUT);
-            let cubic = &mut cx.sides.cold.of(&mut self.cold).cubic;
+            let is_first = !self.has(Flag::RTO_EXPIRED);
+            let cubic = &mut cx.recovery.cold.of(&mut self.cold).cubic;
             self.congestion
                 .handle_timeout(algorithm, flight, mss, is_first, cubic);
         }
-        self.leave_recovery(cx);
+        self.exit_recovery(cx);
         self.forget_sacked(cx);
         if is_synchronized {
-            // RFC 6582, section 4: duplicates of what is sent again mean nothing.
-            cx.sides.cold.of(&mut self.cold).recover = self.high;
-            self.set(Flag::HELD.or(Flag::TIMED_OUT));
+            // RFC 6582, section 4: duplicate ACKs of what is sent again mean nothing.
+            cx.recovery.cold.of(&mut self.cold).recover = self.snd_max;
+            self.set(Flag::BELOW_RECOVER.or(Flag::RTO_EXPIRED));
         }
         self.dup_acks = 0;
-        self.clear(Flag::TIMING.or(Flag::SLOWED));
-        self.next = self.una;
+        self.clear(Flag::RTT_TIMING.or(Flag::CONGESTION_RECOVERY));
+        self.snd_nxt = self.snd_una;
     }
 
-    /// The window is closed: ask for it (RFC 9293, section 3.8.6.1). Or it is small, and stays
-    /// so: use what there is (section 3.8.6.2.1).
-    fn persist(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+    /// The persist timer expired: the window is zero and is probed (RFC 9293, section 3.8.6.1), or it is
+    /// small and stays so, and what there is of it is used (section 3.8.6.2.1).
+    fn persist_timeout(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         cx.counters.persisttimeo += 1;
         self.probes = self.probes.saturating_add(1);
         if self.probes > RETRANSMISSIONS_MAX {
@@ -85,11 +90,11 @@ impl Connection {
             return self.give_up(cx, outcome);
         }
         self.backoff = (self.backoff + 1).min(RETRANSMISSIONS_MAX);
-        self.set(Flag::PROBE);
+        self.set(Flag::WINDOW_PROBE);
     }
 
-    /// Nothing was heard (RFC 9293, section 3.8.4), or the connection does not come to be.
-    fn ask_for_life(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+    /// The keepalive timer expired (RFC 9293, section 3.8.4), or the connect timeout.
+    fn keepalive_timeout(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         if !self.is_synchronized() {
             cx.counters.keeptimeo += 1;
             cx.counters.keepdrops += 1;
@@ -97,11 +102,15 @@ impl Connection {
         }
         // "Keep-alive packets MUST only be sent when no sent data is outstanding"; what is has a
         // timer of its own.
-        let is_waiting = self.una != self.high || self.has(Flag::PERSIST);
-        let silent_ms = cx.now_ms.wrapping_sub(self.heard_ms);
+        let is_waiting = self.snd_una != self.snd_max || self.has(Flag::PERSIST);
+        let idle_for_ms = cx.now_ms.wrapping_sub(self.last_received_ms);
         let idle_ms = cx.tunables.keepalive_idle_ms;
-        if is_waiting || self.probes == 0 && silent_ms < idle_ms {
-            let from_ms = if is_waiting { cx.now_ms } else { self.heard_ms };
+        if is_waiting || self.probes == 0 && idle_for_ms < idle_ms {
+            let from_ms = if is_waiting {
+                cx.now_ms
+            } else {
+                self.last_received_ms
+            };
             return self.timers.set(Timer::Keep, from_ms.wrapping_add(idle_ms));
         }
         cx.counters.keeptimeo += 1;
@@ -111,23 +120,23 @@ impl Connection {
         }
         cx.counters.keepprobe += 1;
         self.probes = self.probes.saturating_add(1);
-        self.set(Flag::KEEP_PROBE);
+        self.set(Flag::KEEPALIVE_PROBE);
         let at_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_interval_ms);
         self.timers.set(Timer::Keep, at_ms);
     }
 
-    /// The other side has our FIN and is to send its own. RFC 9293 would wait for ever; all systems
-    /// give up at some time when nobody reads here any more, and BSD after as long as it would ask a
-    /// silent side for life. Data starts the time anew.
-    pub(super) fn wait_for_fin(&mut self, cx: &TcpContext<'_>) {
+    /// Starts the FIN-WAIT-2 timer. RFC 9293 would wait for the peer's FIN for ever; all systems give up
+    /// once the application has closed, and BSD after as long as it would probe a silent peer. Data
+    /// restarts the timer.
+    pub(super) fn start_fin_wait_2(&mut self, cx: &TcpContext<'_>) {
         let wait_ms = cx.tunables.fin_wait_ms();
         self.timers
             .set(Timer::TimeWait, cx.now_ms.wrapping_add(wait_ms));
     }
 
-    /// The other side did not close in time. While it does not answer either, the questions for life
-    /// say when it is over.
-    fn tire_of_waiting(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
+    /// The FIN-WAIT-2 timer expired. While keepalive probes are not answered, they decide when the
+    /// connection is dropped.
+    fn fin_wait_2_timeout(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         if self.probes == 0 {
             return self.give_up(cx, outcome);
         }
@@ -135,13 +144,13 @@ impl Connection {
         self.timers.set(Timer::TimeWait, again_ms);
     }
 
-    /// Ends the connection without hope; the other side is told once if it may know of us.
+    /// Drops the connection, as the peer does not answer; with a RST where it may know the connection.
     fn give_up(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {
         if self.state == TcpState::SynSent {
-            return self.end(cx, End::TimedOut, outcome);
+            return self.enter_closed(cx, End::TimedOut, outcome);
         }
         self.abort();
-        self.set(Flag::GIVEN_UP);
+        self.set(Flag::TIMED_OUT);
         outcome.ended = Some(End::TimedOut);
     }
 }

@@ -1,17 +1,17 @@
 //! The timers of a connection: a table of deadlines in milliseconds, on one time line.
 //!
-//! What happens when one is due is in `timeout`.
+//! What they do when they expire is in `timeout`.
 
-/// What may become due.
+/// A timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// Nothing was acknowledged: send again; or, with a closed window, ask for it (persist).
+    /// Retransmission; or with PERSIST, the next window probe.
     Retransmit,
-    /// An acknowledgment has waited long enough.
+    /// Delayed ACK.
     DelayedAck,
-    /// The connection is not there yet, or nothing was heard for long.
+    /// Keepalive; before the connection is established, the connect timeout.
     Keep,
-    /// The end of TIME-WAIT; or of FIN-WAIT-2, where the other side should have closed by now.
+    /// The end of TIME-WAIT, or of FIN-WAIT-2.
     TimeWait,
 }
 
@@ -23,8 +23,8 @@ pub(super) const TIMERS: [Timer; 4] = [
     Timer::TimeWait,
 ];
 
-/// Places for deadlines: [`Timer::TimeWait`] has that of [`Timer::Retransmit`], which is never set
-/// then, as all is acknowledged.
+/// Deadlines: [`Timer::TimeWait`] shares that of [`Timer::Retransmit`], which is never set then, as all
+/// is acknowledged.
 const DEADLINES: usize = TIMERS.len() - 1;
 
 impl Timer {
@@ -34,8 +34,8 @@ impl Timer {
     }
 }
 
-/// Deadlines in milliseconds. They go round as sequence numbers do. Packed, as millions of them are
-/// held at once.
+/// Deadlines in milliseconds, which wrap around as sequence numbers do. Packed, as there are millions
+/// of them at once.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, packed(1))]
 pub(super) struct Timers {

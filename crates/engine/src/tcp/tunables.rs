@@ -1,6 +1,6 @@
 //! How a side of a connection behaves, as the user set it.
 
-/// Bytes that a segment may have when the other side does not say (RFC 9293, section 3.7.1).
+/// Bytes that a segment may have when the peer does not say (RFC 9293, section 3.7.1).
 pub const MSS_BYTES_DEFAULT: u16 = 536;
 
 /// What a peer asks for in vain to have less of: BSD's floor, and TRex's. Without one a SYN would have
@@ -69,7 +69,7 @@ pub struct Tunables {
     pub patient: bool,
     /// How long a connection may take to be there.
     pub connect_timeout_ms: u32,
-    /// Silence after which the other side is asked whether it is still there.
+    /// Silence after which the peer is asked whether it is still there.
     pub keepalive_idle_ms: u32,
     /// Time between such questions.
     pub keepalive_interval_ms: u32,
@@ -105,7 +105,7 @@ impl Default for Tunables {
             keepalive_probes_max: 8,
             delayed_ack_ms: 100,
             // Millions of connections a minute would fill the memory with what is over; a second
-            // is enough for the other side to send its FIN three times.
+            // is enough for the peer to send its FIN three times.
             time_wait_ms: 1_000,
         }
     }

@@ -261,7 +261,7 @@ impl World {
     fn assert_over(&self) {
         for end in &self.ends {
             assert!(end.session.is_none());
-            assert_eq!(end.pools.sides.in_use(), 0);
+            assert_eq!(end.pools.recovery.in_use(), 0);
             assert_eq!(end.pools.outboxes.in_use(), 0);
             assert_eq!(end.pools.variables.used(), 0);
         }

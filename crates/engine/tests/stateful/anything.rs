@@ -46,7 +46,7 @@ struct Life<'a> {
     /// Virtual time that may still pass before the end.
     time_left: Nanos,
     /// Flows may wait for ever: for what their programs never say, or for what somebody else said
-    /// in the name of the other side. Only an abort ends them.
+    /// in the name of the peer. Only an abort ends them.
     may_wait: bool,
     /// All counters, as they were.
     counted: Vec<u64>,

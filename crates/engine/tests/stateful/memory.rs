@@ -54,5 +54,8 @@ fn flows_in_time_wait_are_seen_and_hold_nothing_else() {
     world.engine.audit().expect("all rules");
     let held = world.engine.holdings();
     assert_eq!(held.flows, states.len());
-    assert!(held.sides + held.outboxes + held.variables < 20, "{held:?}");
+    assert!(
+        held.recovery + held.outboxes + held.variables < 20,
+        "{held:?}"
+    );
 }

@@ -62,7 +62,7 @@ struct Life<'a> {
     now_ms: u32,
     tunables: Tunables,
     counters: TcpCounters,
-    sides: RecoveryPool,
+    recovery: RecoveryPool,
     connection: Connection,
     blocked: bool,
     closing: bool,
@@ -80,8 +80,8 @@ impl Life<'_> {
     fn begin(mut bytes: Bytes<'_>) -> Life<'_> {
         let tunables = tunables(&mut bytes);
         let (now_ms, first) = (bytes.word(), Seq(bytes.word()));
-        let (mut counters, mut sides) = (TcpCounters::default(), RecoveryPool::default());
-        let mut cx = context(now_ms, &tunables, &mut counters, &mut sides);
+        let (mut counters, mut recovery) = (TcpCounters::default(), RecoveryPool::default());
+        let mut cx = context(now_ms, &tunables, &mut counters, &mut recovery);
         let connection = if bytes.coin() {
             Connection::connect(&mut cx, first)
         } else {
@@ -96,7 +96,7 @@ impl Life<'_> {
             now_ms,
             tunables,
             counters,
-            sides,
+            recovery,
             connection,
             blocked: false,
             closing: false,
@@ -118,7 +118,7 @@ impl Life<'_> {
     fn shake_hands(&mut self) {
         let is_client = self.connection.state() == TcpState::SynSent;
         let (high, window) = (self.high, self.bytes.short() as u16);
-        let expected = self.connection.info(&self.tunables, &self.sides).expected;
+        let rcv_nxt = self.connection.info(&self.tunables, &self.recovery).rcv_nxt;
         let flags = if is_client {
             TcpFlags::SYN | TcpFlags::ACK | self.bytes.pick(&[TcpFlags::NONE, TcpFlags::ECE])
         } else {
@@ -128,7 +128,7 @@ impl Life<'_> {
             seq: if is_client {
                 Seq(self.bytes.word())
             } else {
-                expected
+                rcv_nxt
             },
             ack: high,
             flags,
@@ -145,9 +145,9 @@ impl Life<'_> {
     fn step(&mut self) {
         match self.bytes.byte() % 16 {
             0..=8 => {
-                let info = self.connection.info(&self.tunables, &self.sides);
+                let info = self.connection.info(&self.tunables, &self.recovery);
                 let sent = [self.first + 1 + self.acknowledged as u32, self.high];
-                let segment = any_segment(&mut self.bytes, info.expected, sent, self.now_ms);
+                let segment = any_segment(&mut self.bytes, info.rcv_nxt, sent, self.now_ms);
                 self.arrive(&segment);
             }
             9 | 10 => self.write(),
@@ -181,7 +181,7 @@ impl Life<'_> {
         let bytes = self
             .bytes
             .short()
-            .min(self.connection.room_bytes(&self.tunables));
+            .min(self.connection.writable_bytes(&self.tunables));
         if !self.closing && !self.connection.is_closed() {
             self.connection.write(bytes, &mut self.counters);
             self.written += u64::from(bytes);
@@ -195,7 +195,7 @@ impl Life<'_> {
             self.now_ms,
             &self.tunables,
             &mut self.counters,
-            &mut self.sides,
+            &mut self.recovery,
         );
         let outcome = self.connection.handle_timeout(&mut cx);
         self.note(outcome);
@@ -207,7 +207,7 @@ impl Life<'_> {
             self.now_ms,
             &self.tunables,
             &mut self.counters,
-            &mut self.sides,
+            &mut self.recovery,
         );
         let was_closed = self.connection.is_closed();
         let outcome = self.connection.handle_segment(&mut cx, segment);
@@ -226,7 +226,7 @@ impl Life<'_> {
             self.now_ms,
             &self.tunables,
             &mut self.counters,
-            &mut self.sides,
+            &mut self.recovery,
         );
         let written = self.written;
         let progress =
@@ -245,7 +245,7 @@ impl Life<'_> {
                 });
         self.high = high;
         self.note(outcome);
-        if let Err(broken) = self.connection.audit(&self.sides, progress) {
+        if let Err(broken) = self.connection.audit(&self.recovery, progress) {
             panic!("{broken}: {:#?}", self.connection);
         }
         if progress == Progress::Done || !blocked {
@@ -289,8 +289,8 @@ impl Life<'_> {
         self.transmit();
         assert!(self.connection.is_closed(), "{:?}", self.connection.state());
         assert_eq!(self.counters.reasalloc, self.counters.reasfree);
-        self.connection.release(&mut self.sides);
-        assert_eq!(self.sides.in_use(), 0, "a block is lost");
+        self.connection.release(&mut self.recovery);
+        assert_eq!(self.recovery.in_use(), 0, "a block is lost");
     }
 }
 
@@ -298,7 +298,7 @@ fn context<'a>(
     now_ms: u32,
     tunables: &'a Tunables,
     counters: &'a mut TcpCounters,
-    sides: &'a mut RecoveryPool,
+    recovery: &'a mut RecoveryPool,
 ) -> TcpContext<'a> {
     TcpContext {
         unread_bytes: 0,
@@ -306,7 +306,7 @@ fn context<'a>(
         now_us: now_ms.wrapping_mul(1_000),
         tunables,
         counters,
-        sides,
+        recovery,
     }
 }
 

@@ -7,7 +7,7 @@ use allosaur_engine::tcp::{
 use allosaur_packet::transport::tcp::TcpFlags;
 use proptest::prelude::*;
 
-/// The number of our SYN, and of the other side's.
+/// The number of our SYN, and of the peer's.
 const OURS: Seq = Seq(u32::MAX - 40);
 const THEIRS: Seq = Seq(7_000);
 
@@ -17,7 +17,7 @@ struct End {
     connection: Connection,
     tunables: Tunables,
     counters: TcpCounters,
-    sides: RecoveryPool,
+    recovery: RecoveryPool,
     now_ms: u32,
 }
 
@@ -32,7 +32,7 @@ impl End {
             tunables: &self.tunables,
             unread_bytes: 0,
             counters: &mut self.counters,
-            sides: &mut self.sides,
+            recovery: &mut self.recovery,
         };
         let result = act(&mut self.connection, &mut cx);
         let mut sent = Vec::new();
@@ -44,11 +44,11 @@ impl End {
                 true
             },
         );
-        let audit = self.connection.audit(&self.sides, progress);
+        let audit = self.connection.audit(&self.recovery, progress);
         audit.expect("all rules");
-        // Only that the other side saw congestion is kept.
+        // Only that the peer saw congestion is kept.
         let most = usize::from(self.tunables.ecn != Ecn::Off);
-        assert!(progress == Progress::Done && self.sides.in_use() <= most);
+        assert!(progress == Progress::Done && self.recovery.in_use() <= most);
         (result, sent)
     }
 
@@ -56,7 +56,7 @@ impl End {
         self.work(|connection, cx| connection.handle_segment(cx, &segment))
     }
 
-    /// The connection is there: bytes come with the other side's end, after ours.
+    /// The connection is there: bytes come with the peer's end, after ours.
     fn close(&mut self, before: &Before) {
         let plain = Segment {
             seq: THEIRS + 1,
@@ -128,14 +128,14 @@ fn in_time_wait(before: &Before) -> End {
         ..Tunables::default()
     };
     let mut counters = TcpCounters::default();
-    let mut sides = RecoveryPool::default();
+    let mut recovery = RecoveryPool::default();
     let mut cx = TcpContext {
         now_ms: 1_000,
         now_us: 1_000_000,
         tunables: &tunables,
         unread_bytes: 0,
         counters: &mut counters,
-        sides: &mut sides,
+        recovery: &mut recovery,
     };
     let syn = Segment {
         seq: THEIRS,
@@ -161,7 +161,7 @@ fn in_time_wait(before: &Before) -> End {
         connection,
         tunables,
         counters,
-        sides,
+        recovery,
         now_ms: 1_000,
     };
     end.work(|_, _| ());
@@ -209,7 +209,7 @@ fn late() -> impl Strategy<Value = (u32, Segment)> {
 /// Answers what comes by the whole connection and by what is kept of it.
 fn answers_are_equal(before: &Before, segments: Vec<(u32, Segment)>) -> Result<(), TestCaseError> {
     let mut whole = in_time_wait(before);
-    let little = whole.connection.to_time_wait(whole.now_ms, &whole.sides);
+    let little = whole.connection.to_time_wait(whole.now_ms, &whole.recovery);
     let little = little.expect("it only waits");
     let mut again = End {
         connection: little.connection(&whole.tunables),
@@ -223,7 +223,7 @@ fn answers_are_equal(before: &Before, segments: Vec<(u32, Segment)>) -> Result<(
         let ended = [&mut whole, &mut again]
             .map(|end| end.work(|connection, cx| connection.handle_timeout(cx)));
         prop_assert_eq!(format!("{:?}", ended[0]), format!("{:?}", ended[1]));
-        let gives_way = [&whole, &again].map(|end| end.connection.gives_way_to(&segment));
+        let gives_way = [&whole, &again].map(|end| end.connection.may_be_replaced_by(&segment));
         prop_assert_eq!(gives_way[0], gives_way[1]);
         let answers = [&mut whole, &mut again].map(|end| end.take(segment));
         prop_assert_eq!(format!("{:?}", answers[0]), format!("{:?}", answers[1]));
@@ -237,8 +237,8 @@ fn answers_are_equal(before: &Before, segments: Vec<(u32, Segment)>) -> Result<(
         prop_assert_eq!(&whole.counters, &again.counters);
     }
     for end in [&mut whole, &mut again] {
-        end.connection.release(&mut end.sides);
-        prop_assert_eq!(end.sides.in_use(), 0);
+        end.connection.release(&mut end.recovery);
+        prop_assert_eq!(end.recovery.in_use(), 0);
     }
     Ok(())
 }

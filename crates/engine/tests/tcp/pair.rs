@@ -51,10 +51,10 @@ pub(crate) struct Side {
     pub(crate) connection: Option<Connection>,
     pub(crate) tunables: Tunables,
     pub(crate) counters: TcpCounters,
-    pub(crate) sides: RecoveryPool,
+    pub(crate) recovery: RecoveryPool,
     /// Bytes that the application still has to write.
     pub(crate) to_write: u64,
-    /// Closes only when the other side has.
+    /// Closes only when the peer has.
     pub(crate) closes_last: bool,
     pub(crate) closing: bool,
     pub(crate) received: u64,
@@ -72,7 +72,7 @@ impl Side {
             connection: None,
             tunables,
             counters: TcpCounters::default(),
-            sides: RecoveryPool::default(),
+            recovery: RecoveryPool::default(),
             to_write,
             closes_last: false,
             closing: false,
@@ -91,7 +91,7 @@ impl Side {
         now: Micros,
         act: impl FnOnce(&mut Connection, &mut TcpContext<'_>) -> R,
     ) -> Option<R> {
-        let mut cx = context(now, &self.tunables, &mut self.counters, &mut self.sides);
+        let mut cx = context(now, &self.tunables, &mut self.counters, &mut self.recovery);
         Some(act(self.connection.as_mut()?, &mut cx))
     }
 
@@ -110,7 +110,7 @@ impl Side {
         if self.closing || connection.is_closed() {
             return;
         }
-        let room = u64::from(connection.room_bytes(&self.tunables));
+        let room = u64::from(connection.writable_bytes(&self.tunables));
         let bytes = self.to_write.min(room);
         connection.write(bytes as u32, &mut self.counters);
         self.to_write -= bytes;
@@ -125,7 +125,7 @@ pub(crate) fn context<'a>(
     now: Micros,
     tunables: &'a Tunables,
     counters: &'a mut TcpCounters,
-    sides: &'a mut RecoveryPool,
+    recovery: &'a mut RecoveryPool,
 ) -> TcpContext<'a> {
     TcpContext {
         unread_bytes: 0,
@@ -134,7 +134,7 @@ pub(crate) fn context<'a>(
         now_us: (now as u32).wrapping_add(u32::MAX - 300),
         tunables,
         counters,
-        sides,
+        recovery,
     }
 }
 
@@ -177,11 +177,11 @@ impl Pair {
         let Side {
             tunables,
             counters,
-            sides,
+            recovery,
             first,
             ..
         } = &mut self.client;
-        let mut cx = context(self.now, tunables, counters, sides);
+        let mut cx = context(self.now, tunables, counters, recovery);
         self.client.connection = Some(Connection::connect(&mut cx, *first));
         self.attend(false);
         let mut events = 0;
@@ -234,16 +234,16 @@ impl Pair {
             let is_new = side
                 .connection
                 .as_ref()
-                .is_none_or(|connection| connection.gives_way_to(&segment));
+                .is_none_or(|connection| connection.may_be_replaced_by(&segment));
             if to_server && is_new && segment.has(TcpFlags::SYN) {
                 let Side {
                     tunables,
                     counters,
-                    sides,
+                    recovery,
                     first,
                     ..
                 } = side;
-                let mut cx = context(now, tunables, counters, sides);
+                let mut cx = context(now, tunables, counters, recovery);
                 side.connection = Some(Connection::accept(&mut cx, *first, &segment));
             } else if let Some(outcome) = side.with(now, |c, cx| c.handle_segment(cx, &segment)) {
                 side.take(outcome);

@@ -19,7 +19,7 @@ fn transfer(link: Link, tunables: [Tunables; 2], bytes: [u64; 2], seed: u64) -> 
         assert_eq!(side.received, sent, "{name} received, seed {seed}");
         assert_eq!(side.counters.rcvbyte, sent, "{name} counted, seed {seed}");
         assert_eq!(side.ended, Some(End::Closed), "{name}, seed {seed}");
-        assert_eq!(side.sides.in_use(), 0, "{name}, seed {seed}");
+        assert_eq!(side.recovery.in_use(), 0, "{name}, seed {seed}");
         assert!(side.peer_closed, "{name}, seed {seed}");
         let connection = side.connection.as_ref().expect("there was one");
         assert_eq!(connection.state(), TcpState::Closed, "{name}, seed {seed}");

@@ -54,7 +54,7 @@ pub(crate) struct Kernel {
     pub(crate) mtu: u16,
     /// SO_RCVBUF of its sockets.
     pub(crate) receive_buffer_bytes: Option<usize>,
-    /// Asks after so many seconds of silence whether the other side is still there, and each second again.
+    /// Asks after so many seconds of silence whether the peer is still there, and each second again.
     pub(crate) keepalive_s: Option<u32>,
 }
 

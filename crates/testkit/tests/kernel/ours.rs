@@ -32,7 +32,7 @@ enum Doing {
 pub(crate) struct Ours {
     tunables: Tunables,
     pub(crate) counters: TcpCounters,
-    sides: RecoveryPool,
+    recovery: RecoveryPool,
     connection: Option<Connection>,
     first: Seq,
     envelope: Envelope<'static>,
@@ -55,7 +55,7 @@ impl Ours {
         Ours {
             tunables,
             counters: TcpCounters::default(),
-            sides: RecoveryPool::default(),
+            recovery: RecoveryPool::default(),
             connection: None,
             // Goes round early.
             first: Seq(0xffff_f000 | u32::from(place.number())),
@@ -106,7 +106,7 @@ impl Ours {
             tunables: &self.tunables,
             counters: &mut self.counters,
             unread_bytes: 0,
-            sides: &mut self.sides,
+            recovery: &mut self.recovery,
         })
     }
 
@@ -278,7 +278,7 @@ impl Ours {
         let Some(connection) = &mut self.connection else {
             return Doing::Done;
         };
-        let room = u64::from(connection.room_bytes(&self.tunables));
+        let room = u64::from(connection.writable_bytes(&self.tunables));
         let bytes = left.min(room);
         connection.write(bytes as u32, &mut self.counters);
         match left - bytes {

@@ -50,7 +50,7 @@ fn writes(stream: &mut TcpStream, bytes: u64) -> bool {
     stream.write_all(&data).is_ok()
 }
 
-/// Whether the other side ends, and says nothing more.
+/// Whether the peer ends, and says nothing more.
 fn ends(stream: &mut TcpStream) -> bool {
     matches!(stream.read(&mut [0]), Ok(0))
 }

@@ -9,7 +9,7 @@ pub(crate) enum Step {
     Trade(u64),
     /// Waits until so many more bytes arrived.
     Receive(u64),
-    /// Waits for the other side's end, or its reset.
+    /// Waits for the peer's end, or its reset.
     ReceiveEnd,
     /// Writes no more, and still reads.
     Finish,
@@ -25,9 +25,9 @@ pub(crate) enum Ended {
     /// It saw no end.
     #[default]
     Unseen,
-    /// The other side wrote all, and said so.
+    /// The peer wrote all, and said so.
     Finished,
-    /// The other side, or nobody, wants it any more.
+    /// The peer, or nobody, wants it any more.
     Reset,
     /// Nobody answered.
     TimedOut,

@@ -189,7 +189,7 @@ fn both_open_at_the_same_time() {
 #[test]
 fn a_reset_is_seen_by_the_other_side() {
     needs_taps!();
-    // By who asked, and by who was asked; while the other side waits.
+    // By who asked, and by who was asked; while the peer waits.
     differ(&Case::new(
         &[Send(10), Receive(10), Reset],
         &[Receive(10), Send(10), ReceiveEnd],

@@ -50,7 +50,7 @@ struct Listening {
 #[derive(Default)]
 pub(crate) struct Connections {
     sockets: Slots,
-    sides: RecoveryPool,
+    recovery: RecoveryPool,
     counted: ClientMap<Box<Counted>>,
     /// How clients behave whose init JSON says so.
     settings: ClientMap<Box<Settings>>,
@@ -113,7 +113,7 @@ impl Connections {
         let slot = sockets.connection(ends.local.port(), ends.remote);
         let socket = slot.and_then(|slot| Some((slot, self.sockets.get_mut(slot)?)));
         match socket {
-            Some((slot, socket)) if socket.gives_way_to(&arrival.segment) => {
+            Some((slot, socket)) if socket.may_be_replaced_by(&arrival.segment) => {
                 self.forget(context, slot);
                 self.accept(context, client, ends, &arrival.segment);
             }
@@ -365,7 +365,7 @@ impl Connections {
         Pools {
             now,
             counters: &mut counted.tcp,
-            sides: &mut self.sides,
+            recovery: &mut self.recovery,
         }
     }
 
@@ -380,7 +380,7 @@ impl Connections {
         let mut pools = Pools {
             now,
             counters: &mut counted.tcp,
-            sides: &mut self.sides,
+            recovery: &mut self.recovery,
         };
         Some(run(socket, &mut pools))
     }
@@ -503,7 +503,7 @@ impl Connections {
 
     fn drop_slot(&mut self, slot: u32) -> Option<Box<Socket>> {
         let mut socket = self.sockets.remove(slot)?;
-        socket.release(&mut self.sides);
+        socket.release(&mut self.recovery);
         Some(socket)
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Ends {
 pub(super) struct Pools<'p> {
     pub(super) now: Nanos,
     pub(super) counters: &'p mut TcpCounters,
-    pub(super) sides: &'p mut RecoveryPool,
+    pub(super) recovery: &'p mut RecoveryPool,
 }
 
 impl Pools<'_> {
@@ -57,7 +57,7 @@ impl Pools<'_> {
             tunables,
             unread_bytes: 0,
             counters: self.counters,
-            sides: self.sides,
+            recovery: self.recovery,
         }
     }
 }
@@ -147,7 +147,9 @@ impl Socket {
     pub(super) fn handle_segment(&mut self, pools: &mut Pools<'_>, segment: &Segment) -> Outcome {
         let mut tunables = self.settings.tunables;
         tunables.acknowledge_bytes = match segment.len {
-            length if length > 0 && self.connection.expects(segment.seq) => self.answers(segment),
+            length if length > 0 && self.connection.is_rcv_nxt(segment.seq) => {
+                self.answers(segment)
+            }
             _ => LATER,
         };
         let outcome = self
@@ -266,7 +268,7 @@ impl Socket {
 
     /// Gives the connection what its buffer has room for.
     fn fill(&mut self, pools: &mut Pools<'_>) {
-        let room = self.connection.room_bytes(&self.settings.tunables);
+        let room = self.connection.writable_bytes(&self.settings.tunables);
         let bytes = self.waiting_bytes().min(room);
         if bytes > 0 {
             self.connection.write(bytes, pools.counters);
@@ -310,7 +312,7 @@ impl Socket {
 
     /// The number of the next byte that is expected; none before the peer's SYN.
     pub(super) fn expected(&self) -> Option<Seq> {
-        self.connection.expected()
+        self.connection.rcv_nxt()
     }
 
     /// Whether it can be forgotten.
@@ -319,12 +321,12 @@ impl Socket {
     }
 
     /// Whether a new connection may take its place.
-    pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
-        self.connection.gives_way_to(syn)
+    pub(super) fn may_be_replaced_by(&self, syn: &Segment) -> bool {
+        self.connection.may_be_replaced_by(syn)
     }
 
     /// Gives back what it holds. The last thing before it is forgotten.
-    pub(super) fn release(&mut self, sides: &mut RecoveryPool) {
-        self.connection.release(sides);
+    pub(super) fn release(&mut self, recovery: &mut RecoveryPool) {
+        self.connection.release(recovery);
     }
 }

@@ -210,7 +210,7 @@ fn an_acknowledgment_waits_for_the_port() {
     ");
 }
 
-/// Who shall wait for more bytes than the window has room for does not stop the other side.
+/// Who shall wait for more bytes than the window has room for does not stop the peer.
 #[test]
 fn half_a_window_is_acknowledged_at_once() {
     run("

@@ -36,7 +36,7 @@ fn who_closes_first_waits_and_who_closes_last_does_not() {
     ");
 }
 
-/// Half close: "the user who closes may continue to receive until the other side closes too"
+/// Half close: "the user who closes may continue to receive until the peer closes too"
 /// (in the sense of section 3.6: CLOSE means "I have no more data to send").
 #[test]
 fn data_arrives_after_our_end() {
@@ -196,7 +196,7 @@ fn the_end_rides_on_a_full_segment() {
     ");
 }
 
-/// "If the user has closed and the other side never does, the connection would stay in FIN-WAIT-2":
+/// "If the user has closed and the peer never does, the connection would stay in FIN-WAIT-2":
 /// who lives and answers probes does not hold it for ever. BSD waits as long as for a silent side.
 #[test]
 fn who_never_closes_is_not_waited_for() {

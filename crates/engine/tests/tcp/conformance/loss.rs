@@ -69,7 +69,7 @@ fn the_first_two_duplicates_let_new_segments_leave() {
     ");
 }
 
-/// Not beyond the other side's window.
+/// Not beyond the peer's window.
 #[test]
 fn limited_transmit_respects_the_window() {
     run("

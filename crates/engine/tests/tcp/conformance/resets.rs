@@ -92,7 +92,7 @@ fn NEXT(state: &str) -> u32 {
 }
 
 /// "CLOSING, LAST-ACK, TIME-WAIT: If the RST bit is set, then enter the CLOSED state": nothing is
-/// lost when the other side had everything.
+/// lost when the peer had everything.
 #[test]
 fn a_reset_after_both_ends_loses_nothing() {
     run("
@@ -130,7 +130,7 @@ fn a_reset_after_both_ends_loses_nothing() {
     ");
 }
 
-/// Section 3.10.5: "send a reset segment <SEQ=SND.NXT><CTL=RST>" where the other side may wait
+/// Section 3.10.5: "send a reset segment <SEQ=SND.NXT><CTL=RST>" where the peer may wait
 /// for us.
 #[test]
 fn who_aborts_sends_a_reset_where_somebody_waits() {

@@ -182,7 +182,7 @@ fn who_reneges_gets_everything_again() {
     ));
 }
 
-/// What the other side tells after a timeout is left out.
+/// What the peer tells after a timeout is left out.
 #[test]
 fn what_is_told_after_a_timeout_is_not_sent_again() {
     run(&format!(

@@ -41,7 +41,7 @@ fn the_window_of_a_crossing_answer_is_not_scaled() {
     ");
 }
 
-/// The answer to our answer was lost: the other side's leaves again, and is acknowledged.
+/// The answer to our answer was lost: the peer's leaves again, and is acknowledged.
 #[test]
 fn a_crossing_answer_again_is_acknowledged() {
     run("

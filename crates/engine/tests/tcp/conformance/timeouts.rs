@@ -78,7 +78,7 @@ fn the_timer_starts_again_with_what_is_acknowledged() {
     ");
 }
 
-/// After 12 retransmissions without answer it is over, and the other side is told once.
+/// After 12 retransmissions without answer it is over, and the peer is told once.
 #[test]
 fn patience_has_an_end() {
     run("

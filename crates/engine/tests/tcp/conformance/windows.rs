@@ -1,4 +1,4 @@
-//! The other side's window: zero, small, shrinking; RFC 9293, sections 3.8.6.1 and 3.8.6.2. And
+//! The peer's window: zero, small, shrinking; RFC 9293, sections 3.8.6.1 and 3.8.6.2. And
 //! our own: RFC 5681 and RFC 9438.
 
 use crate::script::run;

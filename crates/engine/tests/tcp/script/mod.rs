@@ -59,7 +59,7 @@ struct Stage {
     now_ms: u32,
     tunables: Tunables,
     counters: TcpCounters,
-    sides: RecoveryPool,
+    recovery: RecoveryPool,
     connection: Option<Connection>,
     listens: bool,
     blocked: bool,
@@ -80,7 +80,7 @@ impl Stage {
                 ..Tunables::default()
             },
             counters: TcpCounters::default(),
-            sides: RecoveryPool::default(),
+            recovery: RecoveryPool::default(),
             connection: None,
             listens: false,
             blocked: false,
@@ -182,7 +182,7 @@ impl Stage {
             tunables: &self.tunables,
             counters: &mut self.counters,
             unread_bytes: 0,
-            sides: &mut self.sides,
+            recovery: &mut self.recovery,
         };
         act(&mut self.connection, &mut cx)
     }
@@ -198,11 +198,11 @@ impl Stage {
         let is_free = self
             .connection
             .as_ref()
-            .is_none_or(|old| old.gives_way_to(segment));
+            .is_none_or(|old| old.may_be_replaced_by(segment));
         if self.listens && is_free {
             self.with_context(|connection, cx| {
                 if let Some(old) = connection {
-                    old.release(cx.sides);
+                    old.release(cx.recovery);
                 }
                 *connection = Some(Connection::accept(cx, Seq(OURS), segment));
             });
@@ -340,7 +340,10 @@ impl Stage {
                 Some(connection) => state_name(connection.state()).to_owned(),
             },
             "cwnd" | "ssthresh" | "rto" => {
-                let info = self.connection.as_ref()?.info(&self.tunables, &self.sides);
+                let info = self
+                    .connection
+                    .as_ref()?
+                    .info(&self.tunables, &self.recovery);
                 match word {
                     "cwnd" => info.congestion_window_bytes.to_string(),
                     "ssthresh" => info
@@ -370,7 +373,7 @@ impl Stage {
     fn check_invariants(&self) {
         if let Some(connection) = &self.connection {
             if connection.is_closed() {
-                assert_eq!(self.sides.in_use(), 0, "{}", self.story());
+                assert_eq!(self.recovery.in_use(), 0, "{}", self.story());
             }
         }
     }

@@ -99,15 +99,15 @@ fn shown(record: &FlowRecord) -> (String, TcpFlow) {
         rttvar: milliseconds(tcp.round_trip_variation_us),
         snd_ssthresh: tcp.threshold_bytes.unwrap_or(UNLIMITED),
         snd_cwnd: tcp.congestion_window_bytes,
-        rcv_space: tcp.receive_window_bytes,
-        snd_wnd: tcp.send_window_bytes,
-        rcv_nxt: tcp.expected.0,
-        snd_nxt: tcp.next.0,
+        rcv_space: tcp.rcv_wnd_bytes,
+        snd_wnd: tcp.snd_wnd_bytes,
+        rcv_nxt: tcp.rcv_nxt.0,
+        snd_nxt: tcp.snd_nxt.0,
         snd_mss: tcp.send_mss_bytes,
         rcv_mss: tcp.receive_mss_bytes,
-        snd_rexmitpack: tcp.resent_segments,
-        rcv_ooopack: tcp.disordered_segments,
-        snd_zerowin: tcp.closed_windows,
+        snd_rexmitpack: tcp.retransmitted_segments,
+        rcv_ooopack: tcp.out_of_order_segments,
+        snd_zerowin: tcp.zero_windows,
     };
     (ends(record.local, record.remote), flow)
 }
