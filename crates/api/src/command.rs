@@ -57,17 +57,6 @@ pub struct Types {
     pub reply: fn(&mut SchemaGenerator) -> Schema,
     /// Reads the parameters as the server does and forgets them: a test holds the schema to it.
     pub check: fn(&Fields<'static>) -> Result<(), FieldError>,
-    /// The parameters and the reply of a command that has no types yet.
-    pub prose: Option<Prose>,
-}
-
-/// The parameters and the reply of a command that has no types yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Prose {
-    /// The parameters.
-    pub params: &'static [Param],
-    /// The reply.
-    pub reply: &'static str,
 }
 
 impl Types {
@@ -81,21 +70,6 @@ impl Types {
             request: SchemaGenerator::subschema_for::<Q>,
             reply: SchemaGenerator::subschema_for::<R>,
             check: |fields| fields.read::<Q>().map(drop),
-            prose: None,
-        }
-    }
-
-    /// Those of a command that has no types yet.
-    pub const fn prose(
-        params: &'static [Param],
-        reply: &'static str,
-        check: fn(&Fields<'static>) -> Result<(), FieldError>,
-    ) -> Types {
-        let prose = Some(Prose { params, reply });
-        Types {
-            check,
-            prose,
-            ..Types::of::<Empty, Empty>()
         }
     }
 }
@@ -117,70 +91,6 @@ pub enum Access {
     Context,
 }
 
-/// A parameter.
-#[derive(Clone, Copy, Debug)]
-pub struct Param {
-    /// Its name.
-    pub name: &'static str,
-    /// Its type.
-    pub kind: Kind,
-    /// Whether it may be left out, and what that means.
-    pub default: ParamDefault,
-    /// What it means.
-    pub doc: &'static str,
-}
-
-/// Whether a parameter may be left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamDefault {
-    /// It may not.
-    Required,
-    /// It may; this is what it is then, in words or JSON.
-    Optional(&'static str),
-    /// It belongs to some forms of the command only; this is to which.
-    Sometimes(&'static str),
-}
-
-/// The type of a parameter, strictly checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// 0 to 255.
-    Byte,
-    /// 0 to 2³²−1.
-    Uint32,
-    /// 0 to 2⁶⁴−1.
-    Uint64,
-    /// A whole number.
-    Int,
-    /// Any number.
-    Double,
-    /// `true` or `false`.
-    Boolean,
-    /// A string.
-    String,
-    /// An object.
-    Object,
-    /// A list.
-    Array,
-}
-
-impl Kind {
-    /// The type's name in error messages and in the reference.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Byte => "byte",
-            Kind::Uint32 => "uint32",
-            Kind::Uint64 => "uint64",
-            Kind::Int => "int",
-            Kind::Double => "double",
-            Kind::Boolean => "boolean",
-            Kind::String => "string",
-            Kind::Object => "object",
-            Kind::Array => "array",
-        }
-    }
-}
-
 /// A call and its reply, as JSON; without `api_h` and `handler`.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
@@ -199,53 +109,6 @@ impl Example {
     pub fn to_json(&self) -> Value {
         let read = |text| serde_json::from_str::<Value>(text).expect("an example is JSON");
         json!({"params": read(self.params), "result": read(self.result)})
-    }
-}
-
-impl Param {
-    /// A parameter that must be there.
-    pub const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Param {
-        let default = ParamDefault::Required;
-        Param {
-            name,
-            kind,
-            default,
-            doc,
-        }
-    }
-
-    /// A parameter that may be left out.
-    pub const fn optional(
-        name: &'static str,
-        kind: Kind,
-        default: &'static str,
-        doc: &'static str,
-    ) -> Param {
-        let default = ParamDefault::Optional(default);
-        Param {
-            name,
-            kind,
-            default,
-            doc,
-        }
-    }
-}
-
-impl Param {
-    /// A parameter that belongs to some forms of the command only.
-    pub const fn sometimes(
-        name: &'static str,
-        kind: Kind,
-        when: &'static str,
-        doc: &'static str,
-    ) -> Param {
-        let default = ParamDefault::Sometimes(when);
-        Param {
-            name,
-            kind,
-            default,
-            doc,
-        }
     }
 }
 
@@ -273,13 +136,3 @@ impl JsonSchema for AnyObject {
         json_schema!({"type": "object", "additionalProperties": true})
     }
 }
-
-/// The parameter that nearly every command of a port has.
-pub const PORT_ID: Param = Param::required("port_id", Kind::Byte, "The port's number.");
-/// The parameter of commands on one named profile.
-pub const PROFILE_ID: Param = Param::optional(
-    "profile_id",
-    Kind::String,
-    "\"_\"",
-    "The profile on the port.",
-);

@@ -25,7 +25,7 @@ pub mod request;
 pub mod schema;
 pub mod table;
 
-pub use command::{Access, Command, Empty, Example, Kind, Param, ParamDefault, Types};
+pub use command::{Access, Command, Empty, Example, Types};
 pub use dialect::{Dialect, MainDialect};
 pub use error::Error;
 pub use exchange::Exchange;

@@ -27,11 +27,11 @@ pub fn modules(schemas: &Schemas) -> Vec<(&'static str, String)> {
             imports: BTreeMap::new(),
             body: String::new(),
         };
-        for (entry, shapes) in noun.entries.iter().zip(shapes) {
+        for shapes in shapes {
             let reply = Shape::of(&shapes.reply);
             // What another module has needs no import: nothing here is made of it.
             let is_there = matches!(&reply, Shape::Named(name) if module.homes.contains_key(name));
-            if entry.command.types.prose.is_none() && !is_there {
+            if !is_there {
                 module.write_reply(&reply);
             }
         }
@@ -68,14 +68,17 @@ impl Module<'_> {
             &mut text,
             &format!("from typing import {checking}{}", typing.join(", ")),
         );
-        for (count, (module, names)) in self.imports.iter().enumerate() {
+        // A reply that may be `null` has no name here, and so no use of its type.
+        let used = |name: &&String| self.body.contains(name.as_str());
+        let imports = self.imports.iter().map(|(module, names)| {
+            let mut names: Vec<&str> = names.iter().filter(used).map(String::as_str).collect();
+            names.sort_unstable();
+            (module, names.join(", "))
+        });
+        let imports = imports.filter(|(_, names)| !names.is_empty());
+        for (count, (module, names)) in imports.enumerate() {
             let space = if count == 0 { "\n" } else { "" };
-            let mut names = names.clone();
-            names.sort();
-            line(
-                &mut text,
-                &format!("{space}from .{module} import {}", names.join(", ")),
-            );
+            line(&mut text, &format!("{space}from .{module} import {names}"));
         }
         if has_optional {
             text.push_str("\nif TYPE_CHECKING:\n    from typing_extensions import NotRequired\n");

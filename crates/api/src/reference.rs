@@ -1,6 +1,6 @@
 //! The reference page of the RPC, written from the command table.
 
-use crate::command::{Access, Command, Example, Param, ParamDefault, Prose};
+use crate::command::{Access, Command, Example};
 use crate::commands::streams::stream;
 use crate::events::{self, EventType};
 use crate::limits;
@@ -110,13 +110,8 @@ impl Types<'_> {
         };
         line(page, format_args!("\n### `{}`{access}\n", command.name));
         line(page, format_args!("{}\n", command.doc));
-        match command.types.prose {
-            Some(prose) => write_prose(page, &prose),
-            None => {
-                self.write_params(page);
-                self.write_reply(page);
-            }
-        }
+        self.write_params(page);
+        self.write_reply(page);
         if !command.errors.is_empty() {
             let errors = command.errors.join("; ");
             line(page, format_args!("\nRefused when: {errors}."));
@@ -144,7 +139,12 @@ impl Types<'_> {
         let shape = Shape::of(&self.shapes.reply);
         let mut rows = Vec::new();
         self.rows(&mut rows, "", &shape, &[]);
-        let doc = match &shape {
+        let named = match &shape {
+            // One that may be `null` says when.
+            Shape::Either(shapes) => &shapes[0],
+            shape => shape,
+        };
+        let doc = match named {
             Shape::Named(name) => beyond_first(&self.schemas.doc(name)),
             _ => String::new(),
         };
@@ -239,28 +239,6 @@ fn beyond_first(doc: &str) -> String {
 fn row(page: &mut String, cells: &[&str]) {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     line(page, format_args!("| {} |", cells.join(" | ")));
-}
-
-fn write_prose(page: &mut String, prose: &Prose) {
-    if !prose.params.is_empty() {
-        page.push_str("| parameter | type | default | meaning |\n|---|---|---|---|\n");
-        prose.params.iter().for_each(|p| write_param(page, p));
-        page.push('\n');
-    }
-    line(page, format_args!("Reply: {}", prose.reply));
-}
-
-fn write_param(page: &mut String, param: &Param) {
-    let default = match param.default {
-        ParamDefault::Required => "",
-        ParamDefault::Optional(default) => default,
-        ParamDefault::Sometimes(when) => &format!("only: {when}"),
-    };
-    let (name, kind, doc) = (param.name, param.kind.name(), param.doc);
-    line(
-        page,
-        format_args!("| `{name}` | {kind} | {default} | {doc} |"),
-    );
 }
 
 fn write_stream(page: &mut String) {

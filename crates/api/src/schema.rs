@@ -114,7 +114,7 @@ impl Schemas {
         let commands = self.nouns.iter().flat_map(|(noun, shapes)| {
             let pairs = noun.entries.iter().zip(shapes);
             pairs.map(|(entry, shapes)| {
-                let mut command = json!({
+                json!({
                     "name": entry.command.name,
                     "mode": mode_name(entry.mode),
                     "access": access_name(entry.command.access),
@@ -122,12 +122,9 @@ impl Schemas {
                     "description": entry.command.doc,
                     "errors": entry.command.errors,
                     "example": entry.command.example.to_json(),
-                });
-                if entry.command.types.prose.is_none() {
-                    command["request"] = shapes.request.clone();
-                    command["reply"] = shapes.reply.clone();
-                }
-                command
+                    "request": shapes.request,
+                    "reply": shapes.reply,
+                })
             })
         });
         json!({

@@ -2,7 +2,7 @@
 //!
 //! A method that is not here is answered "Method … not registered". A method that is here works.
 
-use crate::command::{Command, Kind, Param, ParamDefault};
+use crate::command::Command;
 use crate::commands::{
     captures, changes, events, groups, layers, metrics, ports, remote, server, service, stateful,
     statistics, status, streams, traffic,
@@ -102,33 +102,7 @@ pub fn commands_with_params() -> Vec<(&'static Command, Vec<Field>)> {
             shape: schemas.resolve(field.shape.clone()),
             ..field
         });
-        let of_prose = command.types.prose.map(|prose| prose.params);
-        let of_prose = of_prose.into_iter().flatten().map(prose_field);
-        (command, params.chain(of_prose).collect())
+        (command, params.collect())
     });
     params.collect()
-}
-
-fn prose_field(param: &Param) -> Field {
-    let default = match param.default {
-        ParamDefault::Required => None,
-        ParamDefault::Optional(default) => Some(default.to_owned()),
-        ParamDefault::Sometimes(when) => Some(format!("only: {when}")),
-    };
-    Field {
-        name: param.name.to_owned(),
-        shape: match param.kind {
-            Kind::Boolean => Shape::Boolean,
-            Kind::String => Shape::Text,
-            Kind::Double => Shape::Double,
-            Kind::Array => Shape::List(Box::new(Shape::Any)),
-            Kind::Object => Shape::Map(Box::new(Shape::Any)),
-            Kind::Byte | Kind::Uint32 | Kind::Uint64 | Kind::Int => {
-                Shape::Integer(param.kind.name())
-            }
-        },
-        is_required: default.is_none(),
-        default,
-        doc: param.doc.to_owned(),
-    }
 }

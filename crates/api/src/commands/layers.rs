@@ -168,7 +168,8 @@ fn vlan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u16>, D::Error
     Ok(tags)
 }
 
-fn ipv4<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Addr, D::Error> {
+/// Reads an IPv4 address.
+pub(crate) fn ipv4<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Addr, D::Error> {
     let text = <&str>::deserialize(deserializer)?;
     text.parse().map_err(|_| {
         D::Error::custom(format_args!(
@@ -189,7 +190,8 @@ fn some_ipv6<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ipv6Ad
     })
 }
 
-fn mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 6], D::Error> {
+/// Reads a MAC address.
+pub(crate) fn mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 6], D::Error> {
     let text = <&str>::deserialize(deserializer)?;
     parse_mac(text).ok_or_else(|| {
         D::Error::custom(format_args!(
@@ -200,15 +202,6 @@ fn mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 6], D::Error> 
 
 fn some_mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[u8; 6]>, D::Error> {
     mac(deserializer).map(Some)
-}
-
-/// A MAC address among fields that are read one by one.
-pub(crate) fn mac_field(fields: &Fields<'_>, name: &str) -> Result<[u8; 6], FieldError> {
-    let text = fields.string(name)?;
-    parse_mac(text).ok_or_else(|| {
-        let problem = format!("is '{text:.64}'; give a MAC address such as 02:00:00:00:00:01");
-        fields.bad(name, problem)
-    })
 }
 
 fn parse_mac(text: &str) -> Option<[u8; 6]> {

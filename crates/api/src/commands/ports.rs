@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::{Access, AnyObject, Command, Empty, Example, PROFILE_ID, Types};
+use crate::command::{Access, AnyObject, Command, Empty, Example, Types};
 use crate::fields::{FieldError, Fields};
 use crate::limits::{LEASE_S_MAX, LEASE_S_MIN, USER_BYTES_MAX, VXLAN_PORTS_MAX};
 use crate::method::{Method, PortMethod};
@@ -25,12 +25,6 @@ pub struct PortParams {
 /// The profile of a command that names none.
 pub(crate) fn default_profile() -> String {
     "_".to_owned()
-}
-
-/// The profile of a command, `_` when none is named.
-pub fn profile_id(fields: &Fields<'_>) -> Result<String, FieldError> {
-    let name = fields.optional(PROFILE_ID.name, Fields::string)?;
-    Ok(name.unwrap_or("_").to_owned())
 }
 
 /// Reads `lease_s`: after how many seconds without a word of the owner what it owns is stopped and

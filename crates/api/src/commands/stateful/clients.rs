@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use crate::command::{Access, Command, Empty, Example, Types};
+use crate::commands::layers::ipv4;
 use crate::fields::{FieldError, Fields};
 use crate::limits::IGNORED_MAX;
 use crate::method::{Method, StatefulMethod};
@@ -15,15 +16,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct TrafficDistributionParams {
     /// The first address of a pool.
-    #[serde(rename = "start_ip", deserialize_with = "address")]
+    #[serde(rename = "start_ip", deserialize_with = "ipv4")]
     #[schemars(with = "String")]
     pub first: Ipv4Addr,
     /// The last address.
-    #[serde(rename = "end_ip", deserialize_with = "address")]
+    #[serde(rename = "end_ip", deserialize_with = "ipv4")]
     #[schemars(with = "String")]
     pub last: Ipv4Addr,
     /// What is added for each further pair of ports, as an address.
-    #[serde(rename = "dual_ip", deserialize_with = "address")]
+    #[serde(rename = "dual_ip", deserialize_with = "ipv4")]
     #[schemars(with = "String")]
     pub offset: Ipv4Addr,
     /// The pool has `per_core_distribution` `seq`: data threads have parts in a row of the whole.
@@ -42,12 +43,6 @@ impl TrafficDistributionParams {
         }
         Ok(params)
     }
-}
-
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Addr, D::Error> {
-    let text = <&str>::deserialize(deserializer)?;
-    let address: Result<Ipv4Addr, _> = text.parse();
-    address.map_err(|_| D::Error::custom(format_args!("is '{text:.40}', which is no IPv4 address")))
 }
 
 /// By client port, by data thread of the port, the addresses of a pool that it would have.

@@ -1,15 +1,13 @@
 //! Commands that bring stateful profiles to the server, list them, and take them away.
 
-use crate::command::{Access, Command, Example, Kind, Param, Types};
-use crate::commands::ports::{default_profile, profile_id};
+use std::collections::BTreeMap;
+
+use crate::command::{Access, Command, Example, Types};
+use crate::commands::ports::default_profile;
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
 use schemars::JsonSchema;
-use serde::Deserialize;
-
-/// The parameter of commands on one stateful profile.
-pub const STATEFUL_PROFILE_ID: Param =
-    Param::optional("profile_id", Kind::String, "\"_\"", "The profile.");
+use serde::{Deserialize, Serialize};
 
 /// Parameters of commands on one stateful profile.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -19,77 +17,68 @@ pub struct StatefulProfile {
     pub profile: String,
 }
 
-/// A part of a text that is longer than a request may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Parameters of commands that send a text in parts, because a request may not be that long.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Fragment<'a> {
-    /// Whose text.
+    /// The profile.
+    #[serde(rename = "profile_id", default = "default_profile")]
     pub profile: String,
-    /// The part.
+    /// The next part of the text.
+    #[serde(rename = "fragment")]
     pub text: &'a str,
-    /// It is the first.
+    /// It is the first part.
+    #[serde(rename = "frag_first", default)]
     pub is_first: bool,
-    /// It is the last.
+    /// It is the last part.
+    #[serde(rename = "frag_last", default)]
     pub is_last: bool,
-    /// The MD5 of the whole text, in hexadecimal; comes with a first part that is not the last.
+    /// The MD5 of the whole text, in hexadecimal: needed with a first part that is not the last.
+    #[schemars(extend("x-default" = "none"))]
     pub md5: Option<&'a str>,
 }
 
 impl<'a> Fragment<'a> {
     /// Reads the parameters.
     pub fn parse(fields: &Fields<'a>) -> Result<Fragment<'a>, FieldError> {
-        let flag = |name| -> Result<bool, FieldError> {
-            Ok(fields.optional(name, Fields::boolean)? == Some(true))
-        };
-        let (is_first, is_last) = (flag("frag_first")?, flag("frag_last")?);
-        let md5 = fields.optional("md5", Fields::string)?;
-        if is_first && !is_last && md5.is_none() {
+        let fragment: Fragment<'a> = fields.read()?;
+        if fragment.is_first && !fragment.is_last && fragment.md5.is_none() {
             let problem = "is missing; the first of several fragments needs the MD5 of them all";
             return Err(fields.bad("md5", problem));
         }
-        Ok(Fragment {
-            profile: profile_id(fields)?,
-            text: fields.string("fragment")?,
-            is_first,
-            is_last,
-            md5,
-        })
+        Ok(fragment)
     }
 }
 
-/// The parameters of commands that send a text in parts.
-pub(super) const FRAGMENT: [Param; 5] = [
-    STATEFUL_PROFILE_ID,
-    Param::required("fragment", Kind::String, "The next part of the text."),
-    Param::optional(
-        "frag_first",
-        Kind::Boolean,
-        "false",
-        "It is the first part.",
-    ),
-    Param::optional("frag_last", Kind::Boolean, "false", "It is the last part."),
-    Param::optional(
-        "md5",
-        Kind::String,
-        "none",
-        "The MD5 of the whole text, in hexadecimal: needed with a first part that is not the last.",
-    ),
-];
+/// Reply of `profile_fragment`. After a first part, when this very text is loaded already and the
+/// other parts need not be sent; else `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FragmentTaken {
+    /// `true`.
+    pub matches_loaded: bool,
+}
 
 /// Parameters of `get_profile_list` in stateful mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct StatefulProfileList {
-    /// The stateless profiles of each port, too.
+    /// Stateless profiles, too.
+    #[serde(rename = "profiles_in_ports", default)]
     pub with_ports: bool,
 }
 
-impl StatefulProfileList {
-    /// Reads the parameters.
-    pub fn parse(fields: &Fields<'_>) -> Result<StatefulProfileList, FieldError> {
-        let given = fields.optional("profiles_in_ports", Fields::boolean)?;
-        Ok(StatefulProfileList {
-            with_ports: given == Some(true),
-        })
-    }
+/// Reply of `get_profile_list` in stateful mode. The names, and with `profiles_in_ports` after them
+/// the stateless profiles of each port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct StatefulProfileNames(pub Vec<ListedProfile>);
+
+/// An element of a list of stateful profiles.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ListedProfile {
+    /// The name of a profile.
+    Name(String),
+    /// The stateless profiles of each port.
+    OfPorts(BTreeMap<u8, Vec<String>>),
 }
 
 /// The items of the command table.
@@ -106,12 +95,7 @@ pub const COMMANDS: &[Command] = &[
               place of `ip_start`, `ip_end` and `ip_offset`, `emulation`: the clients are emulated ones, of \
               the namespace at `vport` with the VLAN tags `tci` (of types `tpid`), those that are ready when it \
               is started; fewer than `ready_min` (1) are an error.",
-        types: Types::prose(
-            &FRAGMENT,
-            "`null`; after the first part `{\"matches_loaded\": true}` when the profile has this \
-                very text already, and the other parts need not be sent.",
-            |f| Fragment::parse(f).map(drop),
-        ),
+        types: Types::of::<Fragment<'_>, Option<FragmentTaken>>(),
         errors: &[
             "another profile has just this text, by its MD5",
             "the profile runs",
@@ -129,9 +113,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Context,
         doc: "Takes a profile away: event 60 with state 6, and a little later event 61. The profile \
               `_` is there again afterwards, idle.",
-        types: Types::prose(&[STATEFUL_PROFILE_ID], "`null`.", |f| {
-            profile_id(f).map(drop)
-        }),
+        types: Types::of::<StatefulProfile, ()>(),
         errors: &["no such profile", "the profile runs"],
         example: Example {
             params: r#"{"profile_id": "_"}"#,
@@ -143,17 +125,7 @@ pub const COMMANDS: &[Command] = &[
         name: "get_profile_list",
         access: Access::Context,
         doc: "The profiles. `_` is always there.",
-        types: Types::prose(
-            &[Param::optional(
-                "profiles_in_ports",
-                Kind::Boolean,
-                "false",
-                "Stateless profiles, too.",
-            )],
-            "A list of names. With `profiles_in_ports` its last element is an object: the \
-                stateless profiles of each port.",
-            |f| StatefulProfileList::parse(f).map(drop),
-        ),
+        types: Types::of::<StatefulProfileList, StatefulProfileNames>(),
         errors: &[],
         example: Example {
             params: r#"{"profiles_in_ports": false}"#,

@@ -2,50 +2,86 @@
 
 use std::net::Ipv4Addr;
 
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::command::{Access, Command, Example, Types};
-use crate::commands::layers::mac_field;
-use crate::commands::stateful::objects;
-use crate::commands::stateful::profiles::{FRAGMENT, Fragment};
+use crate::command::{Access, Command, Empty, Example, Types};
+use crate::commands::layers::{ipv4, mac};
+use crate::commands::stateful::profiles::{Fragment, FragmentTaken};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
 
 /// A topology, as JSON has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Topology {
     /// Virtual interfaces.
-    pub interfaces: Vec<Interface>,
+    #[serde(rename = "vifs", default)]
+    pub interfaces: Vec<VirtualInterface>,
     /// Which gateway clients use, and from which interface.
+    #[serde(rename = "gws", default)]
     pub gateways: Vec<Gateway>,
 }
 
 /// A virtual interface (a VIF).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interface {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct VirtualInterface {
     /// The port that it is on.
+    #[serde(rename = "trex_port")]
     pub port: u8,
     /// Its number there, from 1 on.
+    #[serde(rename = "sub_if", deserialize_with = "number")]
     pub number: u32,
     /// Its MAC address.
+    #[serde(rename = "src_mac", deserialize_with = "mac")]
+    #[schemars(with = "String")]
     pub mac: [u8; 6],
-    /// Its VLAN; 0 is none.
-    pub vlan: u16,
+    /// Its VLAN; 0 or nothing is none.
+    #[serde(default, deserialize_with = "vlan")]
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
 }
 
 /// The gateway of a range of clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Gateway {
     /// The port of the clients.
+    #[serde(rename = "trex_port")]
     pub port: u8,
     /// The interface that they are behind; 0 is the port itself.
+    #[serde(rename = "sub_if")]
     pub interface: u32,
     /// The first client.
+    #[serde(rename = "src_start", deserialize_with = "ipv4")]
+    #[schemars(with = "String")]
     pub first: Ipv4Addr,
     /// The last client.
+    #[serde(rename = "src_end", deserialize_with = "ipv4")]
+    #[schemars(with = "String")]
     pub last: Ipv4Addr,
     /// The gateway's MAC address.
+    #[serde(rename = "dst_mac", deserialize_with = "mac")]
+    #[schemars(with = "String")]
     pub mac: [u8; 6],
+}
+
+/// Reply of `topo_get`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LoadedTopology<'a> {
+    /// The topology.
+    pub topo_data: TopologyAsLoaded<'a>,
+}
+
+/// A topology, as it was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TopologyAsLoaded<'a> {
+    /// Virtual interfaces; `null` without.
+    #[schemars(with = "Option<Vec<VirtualInterface>>")]
+    pub vifs: Option<&'a Value>,
+    /// Gateways of ranges of clients; `null` without.
+    #[schemars(with = "Option<Vec<Gateway>>")]
+    pub gws: Option<&'a Value>,
 }
 
 /// Largest number of a VLAN.
@@ -55,59 +91,35 @@ impl Topology {
     /// Reads a topology.
     pub fn parse(value: &Value) -> Result<Topology, FieldError> {
         let fields = Fields::of(value, "topology")?;
-        let interfaces = match fields.is_missing("vifs") {
-            true => Vec::new(),
-            false => objects(&fields, "vifs", "vifs", interface)?,
-        };
-        let gateways = match fields.is_missing("gws") {
-            true => Vec::new(),
-            false => objects(&fields, "gws", "gws", gateway)?,
-        };
-        Ok(Topology {
-            interfaces,
-            gateways,
-        })
+        let topology: Topology = fields.read()?;
+        for (i, gateway) in topology.gateways.iter().enumerate() {
+            let (first, last) = (gateway.first, gateway.last);
+            if first > last {
+                let problem = format!("is {last}, before src_start, which is {first}: swap them");
+                return Err(fields.bad(&format!("gws[{i}].src_end"), problem));
+            }
+        }
+        Ok(topology)
     }
 }
 
-fn interface(fields: &Fields<'_>) -> Result<Interface, FieldError> {
-    let number = fields.uint32("sub_if")?;
-    if number == 0 {
-        return Err(fields.bad("sub_if", "is 0, which is the port itself; give 1 or more"));
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Err(D::Error::custom(
+            "is 0, which is the port itself; give 1 or more",
+        )),
+        number => Ok(number),
     }
-    let vlan = fields.optional("vlan", Fields::uint32)?.unwrap_or(0);
-    if vlan > VLAN_MAX {
-        return Err(fields.bad(
-            "vlan",
-            format!("is {vlan}; give at most {VLAN_MAX}, 0 is none"),
-        ));
-    }
-    Ok(Interface {
-        port: fields.byte("trex_port")?,
-        number,
-        mac: mac_field(fields, "src_mac")?,
-        vlan: vlan as u16,
-    })
 }
 
-fn gateway(fields: &Fields<'_>) -> Result<Gateway, FieldError> {
-    let address = |name| -> Result<Ipv4Addr, FieldError> {
-        let text = fields.string(name)?;
-        let problem = || format!("is '{text:.40}', which is no IPv4 address");
-        text.parse().map_err(|_| fields.bad(name, problem()))
-    };
-    let (first, last) = (address("src_start")?, address("src_end")?);
-    if first > last {
-        let problem = format!("is {last}, before src_start, which is {first}: swap them");
-        return Err(fields.bad("src_end", problem));
+fn vlan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Ok(None),
+        vlan @ 1..=VLAN_MAX => Ok(Some(vlan as u16)),
+        vlan => Err(D::Error::custom(format_args!(
+            "is {vlan}; give at most {VLAN_MAX}, 0 is none"
+        ))),
     }
-    Ok(Gateway {
-        port: fields.byte("trex_port")?,
-        interface: fields.uint32("sub_if")?,
-        first,
-        last,
-        mac: mac_field(fields, "dst_mac")?,
-    })
 }
 
 /// The items of the command table.
@@ -117,11 +129,7 @@ pub const COMMANDS: &[Command] = &[
         name: "topo_get",
         access: Access::Api,
         doc: "The topology that was loaded.",
-        types: Types::prose(
-            &[],
-            "`topo_data`, with `vifs` and `gws` as they were loaded; `null` without.",
-            |_| Ok(()),
-        ),
+        types: Types::of::<Empty, LoadedTopology<'_>>(),
         errors: &[],
         example: Example {
             params: "{}",
@@ -137,12 +145,7 @@ pub const COMMANDS: &[Command] = &[
               and `vlan` (0 is none). `gws` are the gateways of ranges of clients: `trex_port`, \
               `sub_if` (the interface; 0 is the port), `src_start`, `src_end`, and `dst_mac`. The \
               topology holds for flows that begin from now on.",
-        types: Types::prose(
-            &FRAGMENT,
-            "`null`; after the first part `{\"matches_loaded\": true}` when this very text is \
-                loaded.",
-            |f| Fragment::parse(f).map(drop),
-        ),
+        types: Types::of::<Fragment<'_>, Option<FragmentTaken>>(),
         errors: &[
             "traffic runs",
             "the text is no topology, or does not have the MD5 that was told",
@@ -158,7 +161,7 @@ pub const COMMANDS: &[Command] = &[
         name: "topo_clear",
         access: Access::Context,
         doc: "Forgets the topology.",
-        types: Types::prose(&[], "`null`.", |_| Ok(())),
+        types: Types::of::<Empty, ()>(),
         errors: &["traffic runs"],
         example: Example {
             params: "{}",

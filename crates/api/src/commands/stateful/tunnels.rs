@@ -2,36 +2,61 @@
 //!
 //! They are here because clients ask before they need one.
 
-use crate::command::{Access, Command, Example, Kind, Param, Types};
-use crate::commands::stateful::profiles::FRAGMENT;
-use crate::fields::{FieldError, Fields};
+use crate::command::{Access, AnyObject, Command, Empty, Example, Types};
+use crate::commands::stateful::profiles::{Fragment, FragmentTaken};
 use crate::method::{Method, StatefulMethod};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Parameters of the commands on a kind of tunnel: which.
-pub fn tunnel_type(fields: &Fields<'_>) -> Result<u32, FieldError> {
-    fields.uint32("tunnel_type")
+/// Parameters of `is_tunnel_supported`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct TunnelParams {
+    /// The kind of tunnel; 1 is GTP-U.
+    #[serde(rename = "tunnel_type")]
+    pub kind: u32,
 }
 
-fn check_activate(fields: &Fields<'_>) -> Result<(), FieldError> {
-    tunnel_type(fields)?;
-    fields.boolean("activate")?;
-    fields.boolean("loopback").map(drop)
+/// Reply of `is_tunnel_supported`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TunnelSupport<'a> {
+    /// Whether there are such tunnels.
+    pub is_tunnel_supported: bool,
+    /// Why not.
+    pub error_msg: &'a str,
 }
 
-fn check_update(fields: &Fields<'_>) -> Result<(), FieldError> {
-    tunnel_type(fields)?;
-    fields.array("attr").map(drop)
+/// Parameters of `activate_tunnel_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct ActivateTunnelParams {
+    /// The kind of tunnel; 1 is GTP-U.
+    #[serde(rename = "tunnel_type")]
+    pub kind: u32,
+    /// On or off.
+    #[serde(rename = "activate")]
+    pub is_active: bool,
+    /// The server's side has them, too.
+    #[serde(rename = "loopback")]
+    pub has_servers: bool,
 }
 
-fn check_fragment(fields: &Fields<'_>) -> Result<(), FieldError> {
-    super::profiles::Fragment::parse(fields).map(drop)
+/// Parameters of `update_tunnel_client`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct UpdateTunnelClientParams {
+    /// The kind of tunnel; 1 is GTP-U.
+    #[serde(rename = "tunnel_type")]
+    pub kind: u32,
+    /// Clients and their tunnels.
+    #[serde(rename = "attr")]
+    pub clients: Vec<AnyObject>,
 }
 
-const TUNNEL_TYPE: Param = Param::required(
-    "tunnel_type",
-    Kind::Uint32,
-    "The kind of tunnel; 1 is GTP-U.",
-);
+/// Reply of `tunnel_topo_get`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TunnelTopology<'a> {
+    /// The tunnels: JSON as text.
+    pub tunnel_topo_data: &'a str,
+}
+
 const NO_TUNNELS: &[&str] = &["always: this server has no tunnels"];
 
 /// The items of the command table.
@@ -41,11 +66,7 @@ pub const COMMANDS: &[Command] = &[
         name: "is_tunnel_supported",
         access: Access::Api,
         doc: "Whether there are tunnels of a kind.",
-        types: Types::prose(
-            &[TUNNEL_TYPE],
-            "`is_tunnel_supported`, and `error_msg` that says why not.",
-            |f| tunnel_type(f).map(drop),
-        ),
+        types: Types::of::<TunnelParams, TunnelSupport<'_>>(),
         errors: &[],
         example: Example {
             params: r#"{"tunnel_type": 1}"#,
@@ -57,19 +78,7 @@ pub const COMMANDS: &[Command] = &[
         name: "activate_tunnel_mode",
         access: Access::Api,
         doc: "Switches tunnels on or off.",
-        types: Types::prose(
-            &[
-                TUNNEL_TYPE,
-                Param::required("activate", Kind::Boolean, "On or off."),
-                Param::required(
-                    "loopback",
-                    Kind::Boolean,
-                    "The server's side has them, too.",
-                ),
-            ],
-            "`null`.",
-            check_activate,
-        ),
+        types: Types::of::<ActivateTunnelParams, ()>(),
         errors: NO_TUNNELS,
         example: Example {
             params: r#"{"tunnel_type": 1, "activate": true, "loopback": false}"#,
@@ -81,14 +90,7 @@ pub const COMMANDS: &[Command] = &[
         name: "update_tunnel_client",
         access: Access::Api,
         doc: "Puts clients into tunnels.",
-        types: Types::prose(
-            &[
-                TUNNEL_TYPE,
-                Param::required("attr", Kind::Array, "Clients and their tunnels."),
-            ],
-            "`{}`.",
-            check_update,
-        ),
+        types: Types::of::<UpdateTunnelClientParams, Empty>(),
         errors: NO_TUNNELS,
         example: Example {
             params: r#"{"tunnel_type": 1, "attr": []}"#,
@@ -100,7 +102,7 @@ pub const COMMANDS: &[Command] = &[
         name: "tunnel_topo_get",
         access: Access::Api,
         doc: "The tunnels that were loaded.",
-        types: Types::prose(&[], "`tunnel_topo_data`: JSON as text.", |_| Ok(())),
+        types: Types::of::<Empty, TunnelTopology<'_>>(),
         errors: NO_TUNNELS,
         example: Example {
             params: "{}",
@@ -112,7 +114,7 @@ pub const COMMANDS: &[Command] = &[
         name: "tunnel_topo_fragment",
         access: Access::Context,
         doc: "Loads tunnels.",
-        types: Types::prose(&FRAGMENT, "`null`.", check_fragment),
+        types: Types::of::<Fragment<'_>, Option<FragmentTaken>>(),
         errors: NO_TUNNELS,
         example: Example {
             params: r#"{"fragment": "{}", "frag_first": true, "frag_last": true, "md5": "99914b932bd37a50b983c5e7c90ae93b"}"#,
@@ -124,7 +126,7 @@ pub const COMMANDS: &[Command] = &[
         name: "tunnel_topo_clear",
         access: Access::Context,
         doc: "Forgets tunnels.",
-        types: Types::prose(&[], "`null`.", |_| Ok(())),
+        types: Types::of::<Empty, ()>(),
         errors: NO_TUNNELS,
         example: Example {
             params: "{}",

@@ -5,8 +5,10 @@
 //! waits for state 6 for ever if that was among them. So event 61 waits until the owner's session
 //! has fetched the first, and longer ([`HEARD_MIN`]).
 
-use allosaur_api::commands::ports::profile_id;
-use allosaur_api::commands::stateful::profiles::{Fragment, StatefulProfileList};
+use allosaur_api::commands::stateful::profiles::{
+    Fragment, FragmentTaken, ListedProfile, StatefulProfile, StatefulProfileList,
+    StatefulProfileNames,
+};
 use allosaur_api::commands::status::{ProfileState, ProfileUse, RunUse};
 use allosaur_api::events::{Event, StatefulPhase};
 use allosaur_api::limits::{
@@ -16,7 +18,7 @@ use allosaur_api::limits::{
 use allosaur_api::{Error, Fields};
 use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::loaded::{Clearing, Profile, wrong_state};
 use super::run::Run;
@@ -27,7 +29,7 @@ use crate::control::core::Core;
 use crate::control::core::port::Port;
 use crate::control::domain::Others;
 use crate::control::profile_name::{ALL_PROFILES, DEFAULT_PROFILE};
-use crate::control::reply::Reply;
+use crate::control::reply::{Reply, reply};
 use crate::control::time::seconds_since;
 
 /// How often it is looked whether a profile may go.
@@ -134,7 +136,9 @@ impl Stateful {
             // Also before its text is refused, so that a client that goes on with the name finds it.
             self.make_profile(control, &fragment.profile, view.now_ns)?;
             if self.is_loaded(&fragment)? {
-                return Ok(json!({"matches_loaded": true}));
+                return reply(&FragmentTaken {
+                    matches_loaded: true,
+                });
             }
             self.begin_upload(control, &fragment, view.now_ns)?;
         } else {
@@ -209,7 +213,7 @@ impl Stateful {
         fields: &Fields<'_>,
         view: &View<'_>,
     ) -> Reply {
-        let name = profile_id(fields)?;
+        let StatefulProfile { profile: name } = fields.read()?;
         let profile = self.profile_mut(&name)?;
         match profile.phase {
             StatefulPhase::Idle => self.remove_profile(control, &name, view.now_ns),
@@ -290,17 +294,18 @@ impl Stateful {
         others: &Others<'_>,
         fields: &Fields<'_>,
     ) -> Reply {
-        let params = StatefulProfileList::parse(fields)?;
-        let mut list: Vec<Value> = self.profiles.keys().map(|name| json!(name)).collect();
+        let params: StatefulProfileList = fields.read()?;
+        let names = self.profiles.keys().cloned().map(ListedProfile::Name);
+        let mut list: Vec<ListedProfile> = names.collect();
         if params.with_ports {
             let names = control.port_ids().map(|id| {
                 let mut loaded = others.iter().map(|domain| domain.port_profiles(id));
                 let loaded = loaded.find_map(|loaded| loaded).unwrap_or_default();
-                (id.to_string(), json!(loaded.names))
+                (id, loaded.names)
             });
-            list.push(Value::Object(names.collect::<Map<_, _>>()));
+            list.push(ListedProfile::OfPorts(names.collect()));
         }
-        Ok(json!(list))
+        reply(&StatefulProfileNames(list))
     }
 
     /// A new owner finds no profiles that were loaded and never understood.

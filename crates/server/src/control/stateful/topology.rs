@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use allosaur_api::commands::stateful::profiles::Fragment;
-use allosaur_api::commands::stateful::topology::{Gateway, Interface, Topology as Given};
+use allosaur_api::commands::stateful::profiles::{Fragment, FragmentTaken};
+use allosaur_api::commands::stateful::topology::{
+    Gateway, LoadedTopology, Topology as Given, TopologyAsLoaded, VirtualInterface,
+};
 use allosaur_api::limits::{TOPOLOGY_BYTES_MAX, TOPOLOGY_ENTRIES_MAX};
 use allosaur_api::{Error, Fields};
 use allosaur_engine::stateful::StatefulCommand;
@@ -12,24 +14,26 @@ use allosaur_engine::stateful::topology::{
     Interface as Link, RANGES_MAX, Route, Topology as Routes,
 };
 use allosaur_packet::MacAddress;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::loaded_topology::Topology;
 use super::state::Stateful;
 use super::upload::{Text, Upload, not_begun};
 use crate::control::core::Core;
-use crate::control::reply::Reply;
+use crate::control::reply::{Reply, reply};
 
 /// As many gateways as the RPC lets in, the engine takes.
 const _: () = assert!(TOPOLOGY_ENTRIES_MAX <= RANGES_MAX);
 
 impl Stateful {
     pub(super) fn topology(&self) -> Reply {
-        let field = |name: &str| {
-            let value = self.topology.value.as_ref();
-            value.map_or(Value::Null, |value| value[name].clone())
-        };
-        Ok(json!({"topo_data": {"vifs": field("vifs"), "gws": field("gws")}}))
+        let field = |name: &str| self.topology.value.as_ref()?.get(name);
+        reply(&LoadedTopology {
+            topo_data: TopologyAsLoaded {
+                vifs: field("vifs"),
+                gws: field("gws"),
+            },
+        })
     }
 
     pub(super) fn topology_fragment(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
@@ -50,7 +54,9 @@ impl Stateful {
         if fragment.is_first {
             let loaded = topology.text.as_ref().map(|text| text.md5.as_str());
             if !fragment.is_last && loaded.is_some() && loaded == fragment.md5 {
-                return Ok(json!({"matches_loaded": true}));
+                return reply(&FragmentTaken {
+                    matches_loaded: true,
+                });
             }
             topology.upload = Some(Upload::begin(&fragment));
         } else {
@@ -148,10 +154,10 @@ impl Stateful {
     }
 }
 
-fn link(interface: &Interface) -> Link {
+fn link(interface: &VirtualInterface) -> Link {
     Link {
         mac: MacAddress(interface.mac),
-        encapsulation: Some(interface.vlan).filter(|vlan| *vlan != 0).into(),
+        encapsulation: interface.vlan.into(),
     }
 }
 

@@ -1,0 +1,24 @@
+"""Replies of the RPC: stateful mode: tunnels.
+
+Written from the command table in `crates/api`: change it there.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class TunnelSupport(TypedDict):
+    """Reply of `is_tunnel_supported`."""
+
+    is_tunnel_supported: bool
+    """Whether there are such tunnels."""
+    error_msg: str
+    """Why not."""
+
+
+class TunnelTopology(TypedDict):
+    """Reply of `tunnel_topo_get`."""
+
+    tunnel_topo_data: str
+    """The tunnels: JSON as text."""
