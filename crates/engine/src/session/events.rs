@@ -5,7 +5,7 @@ use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, LATER, ROUNDS_MAX, Session, SessionFlag};
 use super::wire::{IcmpError, PacketFate};
-use crate::tcp::{Coalesced, Progress, Segment};
+use crate::tcp::{Progress, Segment};
 use crate::time::Tight;
 
 impl Session {
@@ -14,8 +14,8 @@ impl Session {
         self.attend(cx, tx)
     }
 
-    /// How many bytes may come with `segment` in segments like it that are handled together
-    /// ([`handle_coalesced`](Session::handle_coalesced)); 0 when it is handled alone.
+    /// How many bytes may come with `segment` in segments that are coalesced with it
+    /// ([`Segment::coalesced`]); 0 when it is handled alone.
     #[inline]
     pub fn coalesced_bytes_max(&self, segment: &Segment) -> u32 {
         match (&self.application, &self.transport) {
@@ -24,21 +24,6 @@ impl Session {
             }
             _ => 0,
         }
-    }
-
-    /// Segments arrived that are handled as one: `segment` is the first of them, with this data.
-    pub fn handle_coalesced(
-        &mut self,
-        cx: &mut FlowContext<'_>,
-        tx: &mut impl FrameTx,
-        (segment, data): (&Segment, &[u8]),
-        coalesced: Coalesced,
-    ) -> FlowStatus {
-        if let FlowTransport::Tcp(connection) = &mut self.transport {
-            let outcome = connection.handle_coalesced(&mut cx.tcp(), segment, coalesced);
-            self.note_outcome(cx, &outcome, Some((segment, data)));
-        }
-        self.attend(cx, tx)
     }
 
     /// A router or host says what became of a packet of it.

@@ -10,7 +10,7 @@ use super::{Disposition, StatefulEngine};
 use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol, host_of};
 use crate::session::Encapsulation;
 use crate::session::wire::{self, Addresses, Arrival, ETHERNET, Received};
-use crate::tcp::{Coalesced, Connection, Segment};
+use crate::tcp::{Connection, Segment};
 use crate::template::Side;
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
@@ -193,29 +193,20 @@ impl StatefulEngine {
             Arrival::Tcp(segment) if segment.len > 0 => self.coalesced(index, segment, &frame),
             _ => None,
         };
-        self.with_flow(now, index, tx_queues, |session, cx, tx| {
-            match (arrival, coalesced) {
-                (Arrival::Tcp(segment), None) => {
-                    session.handle_segment(cx, tx, segment, frame.data)
-                }
-                (Arrival::Tcp(segment), Some(coalesced)) => {
-                    session.handle_coalesced(cx, tx, (segment, frame.data), coalesced)
-                }
-                (Arrival::Udp(bytes), _) => session.handle_datagram(cx, tx, frame.message(*bytes)),
+        self.with_flow(now, index, tx_queues, |session, cx, tx| match arrival {
+            Arrival::Tcp(segment) => {
+                let segment = coalesced.as_ref().unwrap_or(segment);
+                session.handle_segment(cx, tx, segment, frame.data)
             }
+            Arrival::Udp(bytes) => session.handle_datagram(cx, tx, frame.message(*bytes)),
         });
-        coalesced.map_or(1, |coalesced| coalesced.segments as usize)
+        coalesced.map_or(1, |segment| 1 + segment.coalesced as usize)
     }
 
-    /// The segments that a flow can take as one with that of `frame`: generic receive offload. None
-    /// when there are none.
+    /// Generic receive offload: the segment of `frame` with those behind it that are coalesced into it;
+    /// `None` where there are none.
     #[inline]
-    fn coalesced(
-        &self,
-        index: FlowIndex,
-        segment: &Segment,
-        frame: &Frame<'_>,
-    ) -> Option<Coalesced> {
+    fn coalesced(&self, index: FlowIndex, segment: &Segment, frame: &Frame<'_>) -> Option<Segment> {
         let (first, behind) = frame.burst?;
         if behind.is_empty() {
             return None;
@@ -224,8 +215,7 @@ impl StatefulEngine {
         if bytes_max == 0 {
             return None;
         }
-        let coalesced = wire::coalesce(first, segment, behind, bytes_max);
-        (coalesced.segments > 1).then_some(coalesced)
+        wire::coalesce(first, segment, behind, bytes_max)
     }
 }
 

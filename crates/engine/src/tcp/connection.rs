@@ -116,30 +116,13 @@ impl Flag {
     /// The RST that ended it acknowledged all that was written.
     pub(super) const ALL_ACKED: Flag = Flag(1 << 27);
 
-    /// With none of these, what arrives in order only has to be counted.
-    pub(super) const NOT_PLAIN_INPUT: Flag =
-        Flag::ECN.or(Flag::FIN_QUEUED).or(Flag::FIN_OUT_OF_ORDER);
-    /// With none of these, nothing leaves but what is new.
-    pub(super) const ASKS: Flag = Flag::SEND_RST
-        .or(Flag::ACK_NOW)
-        .or(Flag::FAST_RECOVERY)
-        .or(Flag::WINDOW_PROBE)
-        .or(Flag::KEEPALIVE_PROBE);
-    /// With none of these, full segments of new data may leave one like the other.
-    pub(super) const NOT_PLAIN_OUTPUT: Flag = Flag::SEND_RST
-        .or(Flag::FAST_RECOVERY)
-        .or(Flag::PERSIST)
-        .or(Flag::WINDOW_PROBE)
-        .or(Flag::ECN)
-        .or(Flag::SEND_ECE);
-
-    /// Whether these are among them.
+    /// Whether all of these are among them.
     #[inline]
     pub(super) const fn contains(self, flags: Flag) -> bool {
         self.0 & flags.0 == flags.0
     }
 
-    /// Either of two.
+    /// The flags of both.
     pub(super) const fn or(self, other: Flag) -> Flag {
         Flag(self.0 | other.0)
     }

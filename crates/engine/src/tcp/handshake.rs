@@ -11,7 +11,7 @@ use super::tunables::Ecn;
 
 impl Connection {
     /// A segment in SYN-SENT (RFC 9293, section 3.10.7.3).
-    pub(super) fn handle_in_syn_sent(
+    pub(super) fn input_in_syn_sent(
         &mut self,
         cx: &mut TcpContext<'_>,
         segment: &Segment,
@@ -48,6 +48,7 @@ impl Connection {
         self.set(Flag::ACK_NOW);
         let part = Part {
             seq: self.rcv_nxt,
+            segments: 1,
             len: segment.len.min(self.rcv_nxt.until(self.rcv_adv)),
             fin: segment.has(TcpFlags::FIN) && segment.len <= self.rcv_nxt.until(self.rcv_adv),
         };
@@ -81,6 +82,24 @@ impl Connection {
         cx.counters.badsyn += u64::from(!is_first_again);
         self.challenge_ack(cx, segment);
         false
+    }
+
+    /// A segment in SYN-RECEIVED that passed the checks (fifth step): its ACK establishes the connection.
+    /// Returns whether it did.
+    #[inline(never)]
+    pub(super) fn establish(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if !segment.ack.is_after(self.snd_una) || segment.ack.is_after(self.snd_max) {
+            // Not of this connection (RFC 9293): a RST answers it, and we go on waiting.
+            outcome.refused = true;
+            return false;
+        }
+        self.become_established(cx, outcome);
+        true
     }
 
     pub(super) fn become_established(&mut self, cx: &mut TcpContext<'_>, outcome: &mut Outcome) {

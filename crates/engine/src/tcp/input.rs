@@ -1,17 +1,28 @@
-//! What a segment that arrives does to a connection: the steps of RFC 9293, section 3.10.7.4, in
-//! their order. Before the connection is there it is `handshake` that knows; those that come most
-//! `header_prediction` takes.
+//! Input (BSD: `tcp_input`): one entry for each segment that arrives, the steps of RFC 9293, section
+//! 3.10.7.4, in their order, and what they do while nothing is lost. The first step is header prediction,
+//! which skips the checks of `acceptability`. SYN-SENT is in `handshake`, loss in `fast_recovery` and
+//! `reassembly`.
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
+use super::congestion::Acknowledged;
 use super::connection::{Connection, Flag, TcpContext, TcpState};
 use super::outcome::{End, Outcome};
-use super::segment::{Coalesced, Segment};
+use super::segment::Segment;
 use super::seq::Seq;
 use super::timers::Timer;
+use super::tunables::CongestionAlgorithm;
 
-/// A timestamp older than this says nothing any more (RFC 7323, section 5.5: 24 days).
-const TIMESTAMP_MS_MAX: u32 = 24 * 24 * 3600 * 1000;
+/// With one of these, segments are not coalesced: each is answered or counted for itself.
+const NOT_COALESCED: Flag = Flag::ECN.or(Flag::FIN_QUEUED).or(Flag::FIN_OUT_OF_ORDER);
+/// With one of these, an ACK is processed by `fast_recovery`.
+const RECOVERING: Flag = Flag::FAST_RECOVERY
+    .or(Flag::BELOW_RECOVER)
+    .or(Flag::CONGESTION_RECOVERY)
+    .or(Flag::RTO_EXPIRED)
+    .or(Flag::PERSIST);
+/// The longest round trip that a TSecr is believed, about a quarter of an hour.
+const ECHO_MS_MAX: u32 = 1 << 20;
 
 /// What is left of a segment when all that lies outside of the window is cut off.
 #[derive(Clone, Copy, Debug)]
@@ -19,34 +30,68 @@ pub(super) struct Part {
     pub(super) seq: Seq,
     pub(super) len: u32,
     pub(super) fin: bool,
+    /// Segments that it came in.
+    pub(super) segments: u32,
 }
 
+impl Part {
+    /// All of a segment.
+    #[inline(always)]
+    pub(super) fn of(segment: &Segment) -> Part {
+        Part {
+            seq: segment.seq,
+            len: segment.len,
+            fin: segment.has(TcpFlags::FIN),
+            segments: 1 + segment.coalesced,
+        }
+    }
+}
+
+/// What an ACK that advances SND.UNA does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Advance {
+    /// Sequence numbers that it acknowledges.
+    pub(super) bytes: u32,
+    /// What was in flight before.
+    pub(super) flight_bytes: u32,
+    /// Our SYN was acknowledged before.
+    pub(super) is_data: bool,
+    /// It measured the round trip.
+    pub(super) is_measured: bool,
+    /// What it acknowledges was sent before the retransmission timer expired.
+    pub(super) after_timeout: bool,
+}
+
+/// The steps.
 impl Connection {
-    /// Takes a segment that arrived for this connection, and returns what it meant.
+    /// Processes a segment that arrived, and returns what it meant.
     pub fn handle_segment(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> Outcome {
         let mut outcome = Outcome::default();
         self.input(cx, segment, &mut outcome);
         outcome
     }
 
-    /// Takes a segment of the slow path, step by step.
-    pub(super) fn input_by_steps(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        outcome: &mut Outcome,
-    ) {
-        let mut part = Part {
-            seq: segment.seq,
-            len: segment.len,
-            fin: segment.has(TcpFlags::FIN),
-        };
-        if self.is_expected(segment) {
-            if self.is_plain_data(segment) {
-                return self.take_plain_data(cx, segment, Coalesced::one(segment.len), outcome);
-            }
+    /// The same. What it meant is written into `outcome`, which is the default before: a copy of what
+    /// was just written in parts would wait until all parts are in the cache.
+    pub fn input(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
+        cx.counters.rcvtotal += u64::from(1 + segment.coalesced);
+        cx.counters.rcvoffloads += u64::from(segment.coalesced);
+        if self.is_closed() || self.has(Flag::SEND_RST) {
+            return;
+        }
+        if self.state == TcpState::SynSent {
+            return self.input_in_syn_sent(cx, segment, outcome);
+        }
+        let part = if self.is_predicted(segment) {
             self.count_prediction(cx, segment);
-        } else if !self.check(cx, segment, &mut part, outcome) {
+            Part::of(segment)
+        } else {
+            match self.acceptable_part(cx, segment, outcome) {
+                Some(part) => part,
+                None => return,
+            }
+        };
+        if self.state == TcpState::SynReceived && !self.establish(cx, segment, outcome) {
             return;
         }
         self.note_received(cx);
@@ -54,267 +99,324 @@ impl Connection {
         if self.has(Flag::ECN) {
             self.process_ecn(cx, segment);
         }
-        let una = self.snd_una;
+        let snd_una = self.snd_una;
         if !self.process_ack(cx, segment, outcome) {
             return;
         }
-        // In TIME-WAIT nothing is sent that a window would be for (RFC 9293, section 3.10.7.4, fifth).
+        // In TIME-WAIT nothing is sent that a window would be for.
         if self.state != TcpState::TimeWait {
-            self.update_window(cx, segment, segment.seq, self.snd_una != una);
+            self.update_window(cx, segment, self.snd_una != snd_una);
         }
         self.process_text(cx, part, outcome);
     }
 
+    /// Header prediction: whether this is the next segment in order, with an ACK and nothing but data and
+    /// FIN. The checks of `acceptability` would pass all of it.
+    #[inline(always)]
+    fn is_predicted(&self, segment: &Segment) -> bool {
+        let flags = segment.flags.0 & !(TcpFlags::PSH | TcpFlags::FIN).0;
+        let is_newer = match segment.timestamps {
+            Some((value, _)) => !Seq(value).is_before(Seq(self.ts_recent)),
+            None => !self.has(Flag::TIMESTAMPS),
+        };
+        flags == TcpFlags::ACK.0
+            && segment.seq == self.rcv_nxt
+            && !(segment.seq + segment.len).is_after(self.rcv_adv)
+            && is_newer
+    }
+
+    /// Counts what BSD's header prediction takes: data only, or an ACK only.
+    #[inline(always)]
+    fn count_prediction(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+        if self.state != TcpState::Established || segment.has(TcpFlags::FIN) {
+            return;
+        }
+        if segment.len > 0 && segment.ack == self.snd_una {
+            cx.counters.preddat += u64::from(1 + segment.coalesced);
+        } else if segment.len == 0 && segment.ack.is_after(self.snd_una) {
+            cx.counters.predack += 1;
+        }
+    }
+
     /// How many bytes may come with `segment`, its own among them, in segments that differ from it in
-    /// nothing but their numbers and can be handled as one ([`handle_coalesced`]); 0 when it cannot.
-    ///
-    /// [`handle_coalesced`]: Connection::handle_coalesced
+    /// nothing but their numbers and are coalesced with it ([`Segment::coalesced`]): they leave the
+    /// connection as they would one by one, but that all are acknowledged together. 0 when it is
+    /// processed alone.
     #[inline]
     pub fn coalesced_bytes_max(&self, segment: &Segment) -> u32 {
-        if self.is_expected(segment) && self.is_plain_data(segment) {
+        let may_be_coalesced = self.is_predicted(segment)
+            && self.state == TcpState::Established
+            && !segment.has(TcpFlags::FIN)
+            && segment.len > 0
+            && segment.ack == self.snd_una
+            && segment.sack.as_slice().is_empty()
+            && !self.has(NOT_COALESCED)
+            && !self.recovery.is_some()
+            && self.probes == 0;
+        if may_be_coalesced {
             self.rcv_nxt.until(self.rcv_adv)
         } else {
             0
         }
     }
 
-    /// Takes `segment` and those behind it that differ from it in nothing but their numbers, no more
-    /// bytes than [`coalesced_bytes_max`](Connection::coalesced_bytes_max) says. It counts each of
-    /// them and leaves the connection as they would one by one, but that all are acknowledged
-    /// together: at once if they are two or more.
-    pub fn handle_coalesced(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        coalesced: Coalesced,
-    ) -> Outcome {
-        debug_assert!(coalesced.bytes <= self.coalesced_bytes_max(segment));
-        let mut outcome = Outcome::default();
-        cx.counters.rcvtotal += u64::from(coalesced.segments);
-        cx.counters.rcvoffloads += u64::from(coalesced.segments - 1);
-        self.take_plain_data(cx, segment, coalesced, &mut outcome);
-        outcome
-    }
-
-    /// The short way: the next segment of a connection that does nothing but move data. All
-    /// checks would let it through.
+    /// A segment arrived: probes are answered, and the keepalive timer restarts.
     #[inline]
-    fn is_expected(&self, segment: &Segment) -> bool {
-        let bits = segment.flags.0 & !TcpFlags::PSH.0;
-        let newer = match segment.timestamps {
-            Some((value, _)) => !Seq(value).is_before(Seq(self.ts_recent)),
-            None => !self.has(Flag::TIMESTAMPS),
-        };
-        self.state == TcpState::Established
-            && bits == TcpFlags::ACK.0
-            && segment.seq == self.rcv_nxt
-            && !(segment.seq + segment.len).is_after(self.rcv_adv)
-            && newer
-    }
-
-    /// Of those the ones that only bring data, which nobody has to look at any further.
-    #[inline]
-    fn is_plain_data(&self, segment: &Segment) -> bool {
-        segment.len > 0
-            && segment.ack == self.snd_una
-            && !self.has(Flag::NOT_PLAIN_INPUT)
-            && !self.recovery.is_some()
-            && self.probes == 0
-            && segment.sack.as_slice().is_empty()
-    }
-
-    /// What all the steps together do with such a segment, and with those behind it that are like it.
-    #[inline]
-    fn take_plain_data(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        coalesced: Coalesced,
-        outcome: &mut Outcome,
-    ) {
-        cx.counters.preddat += u64::from(coalesced.segments);
-        cx.counters.rcvpack += u64::from(coalesced.segments);
-        cx.counters.rcvbyte += u64::from(coalesced.bytes);
+    pub(super) fn note_received(&mut self, cx: &TcpContext<'_>) {
         self.last_received_ms = cx.now_ms;
-        self.note_timestamp(segment);
-        self.rcv_nxt += coalesced.bytes;
-        let last = self.rcv_nxt - coalesced.last_bytes;
-        self.update_window(cx, segment, last, false);
-        outcome.delivered_bytes = coalesced.bytes;
-        self.schedule_ack(cx, coalesced.segments);
-    }
-
-    /// Whether it has a place here: the first to the fifth step, with RFC 5961 and RFC 7323. Each says
-    /// whether the next one follows.
-    fn check(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        part: &mut Part,
-        outcome: &mut Outcome,
-    ) -> bool {
-        self.check_timestamp(cx, segment)
-            && self.check_reset(cx, segment, outcome)
-            && self.check_sequence(cx, segment, part)
-            && self.check_syn(cx, segment, part)
-            && self.check_acknowledgment(cx, segment, outcome)
-    }
-
-    /// PAWS (RFC 7323, section 5): what has an old timestamp is an old segment.
-    #[inline]
-    fn check_timestamp(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
-        if !self.has(Flag::TIMESTAMPS) || segment.has(TcpFlags::RST) {
-            return true;
-        }
-        let Some((value, _)) = segment.timestamps else {
-            // "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the
-            // segment" (section 3.2). A SYN again is answered below.
-            return segment.has(TcpFlags::SYN);
-        };
-        let silence_ms = cx.now_ms.wrapping_sub(self.last_received_ms);
-        if !Seq(value).is_before(Seq(self.ts_recent)) || silence_ms > TIMESTAMP_MS_MAX {
-            return true;
-        }
-        cx.counters.pawsdrop += 1;
-        if segment.len > 0 {
-            cx.counters.rcvduppack += 1;
-            cx.counters.rcvdupbyte += u64::from(segment.len);
-        }
-        self.challenge_ack(cx, segment);
-        false
-    }
-
-    /// The RST bit (second step): it counts when its sequence number is exactly RCV.NXT; in the window a
-    /// challenge ACK answers it (RFC 5961, section 3.2).
-    #[inline]
-    fn check_reset(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        outcome: &mut Outcome,
-    ) -> bool {
-        if !segment.has(TcpFlags::RST) {
-            return true;
-        }
-        if segment.seq == self.rcv_nxt {
-            // The peer has all that we sent, and sent all: nothing is lost.
-            let is_over = matches!(
-                self.state,
-                TcpState::TimeWait | TcpState::Closing | TcpState::LastAck
-            ) && !self.snd_una.is_before(self.write_seq);
-            let how = if is_over { End::Closed } else { End::Reset };
-            let acks_all = segment.has(TcpFlags::ACK)
-                && !segment.ack.is_before(self.write_seq)
-                && !segment.ack.is_after(self.snd_max);
-            self.enter_closed(cx, how, outcome);
-            if acks_all {
-                self.set(Flag::ALL_ACKED);
+        if self.probes > 0 {
+            self.probes = 0;
+            if self.timers.is_set(Timer::Keep) && self.is_synchronized() {
+                let until_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_idle_ms);
+                self.timers.set(Timer::Keep, until_ms);
             }
-        } else if segment.seq.is_after(self.rcv_nxt) && segment.seq.is_before(self.rcv_adv) {
-            self.challenge_ack(cx, segment);
         }
-        false
     }
 
-    /// The sequence number (first step): what lies outside of the window is cut off.
+    /// Which timestamp is echoed (RFC 7323, section 4.3).
     #[inline]
-    fn check_sequence(
+    pub(super) fn note_timestamp(&mut self, segment: &Segment) {
+        let Some((value, _)) = segment.timestamps else {
+            return;
+        };
+        // "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then SEG.TSval is copied to
+        // TS.Recent"; an older value comes this far only after weeks of silence.
+        if !segment.seq.is_after(self.last_ack_sent) {
+            self.ts_recent = value;
+        }
+    }
+
+    /// CE of the packet, and the peer's ECE and CWR (RFC 3168, section 6.1).
+    fn process_ecn(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
+        if segment.has(TcpFlags::CWR) {
+            self.clear(Flag::SEND_ECE);
+        }
+        if segment.ecn {
+            cx.counters.ecn_ce += 1;
+            self.set(Flag::SEND_ECE);
+        }
+        if segment.has(TcpFlags::ECE) && !segment.has(TcpFlags::SYN) {
+            self.enter_congestion_recovery(cx);
+        }
+    }
+}
+
+/// The ACK field, and the window: the fifth step.
+impl Connection {
+    /// Processes the ACK field. Returns whether the rest of the segment is processed.
+    #[inline(always)]
+    pub(super) fn process_ack(
         &mut self,
         cx: &mut TcpContext<'_>,
         segment: &Segment,
-        part: &mut Part,
+        outcome: &mut Outcome,
     ) -> bool {
-        if segment.has(TcpFlags::SYN) {
-            // Whatever its number is: `check_syn` judges it.
-            return true;
-        }
-        if part.seq.is_before(self.rcv_nxt) {
-            self.trim_front(cx, segment, part);
-        }
-        let end = part.seq + part.len;
-        if !end.is_after(self.rcv_adv) {
-            return true;
-        }
-        if part.len == 0 {
+        if segment.ack.is_after(self.snd_max) {
+            // Of what was never sent (RFC 9293: "send an ACK, drop the segment, and return").
+            cx.counters.rcvacktoomuch += 1;
             self.challenge_ack(cx, segment);
             return false;
         }
-        let beyond = self.rcv_adv.until(end).min(part.len);
-        if part.seq == self.rcv_adv && part.seq == self.rcv_nxt {
-            cx.counters.rcvwinprobe += 1;
-        } else {
-            cx.counters.rcvpackafterwin += 1;
-            cx.counters.rcvbyteafterwin += u64::from(beyond);
+        if segment.ack.is_before(self.snd_una) {
+            // "The ACK value is considered acceptable only if it is in the range of
+            // ((SND.UNA - MAX.SND.WND) =< SEG.ACK =< SND.NXT)" (RFC 5961, section 5.2).
+            let is_ancient = segment.ack.until(self.snd_una) > self.max_snd_wnd;
+            if is_ancient {
+                self.challenge_ack(cx, segment);
+            }
+            return !is_ancient;
         }
-        self.set(Flag::ACK_NOW);
-        part.len -= beyond;
-        part.fin = false;
-        // "If the RCV.WND is zero, no segments will be acceptable, but special allowance should
-        // be made to accept valid ACKs": at the edge of the window the acknowledgment counts.
-        !part.seq.is_after(self.rcv_adv)
+        let sacked_more = !segment.sack.as_slice().is_empty() && self.note_sacked(cx, segment);
+        if segment.ack == self.snd_una {
+            if self.snd_una != self.snd_max {
+                self.process_duplicate_ack(cx, segment, sacked_more);
+            }
+            return true;
+        }
+        self.advance(cx, segment, outcome);
+        self.process_fin_ack(cx, outcome)
     }
 
-    /// Cuts off what was received before. When nothing is left the ACK still counts: both sides may have
-    /// lost their last.
-    fn trim_front(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, part: &mut Part) {
-        let old = part.seq.until(self.rcv_nxt);
-        let len = part.len;
-        part.seq = self.rcv_nxt;
-        if old < segment.span() {
-            part.len -= old;
-            cx.counters.rcvpartduppack += 1;
-            cx.counters.rcvpartdupbyte += u64::from(old);
+    /// The ACK advances SND.UNA.
+    #[inline(always)]
+    fn advance(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
+        let is_recovering = self.has(RECOVERING) || (self.dup_acks | self.backoff) != 0;
+        let mut advance = Advance {
+            bytes: self.snd_una.until(segment.ack),
+            flight_bytes: self.snd_una.until(self.snd_max),
+            is_data: self.has(Flag::SYN_ACKED),
+            is_measured: false,
+            after_timeout: is_recovering && self.is_below_recover(cx),
+        };
+        self.advance_una(cx, segment.ack, outcome);
+        advance.is_measured = self.measure_rtt(cx, segment);
+        let restarts_timer = if is_recovering {
+            self.advance_in_recovery(cx, segment, advance)
+        } else {
+            self.grow_window(cx, segment, advance);
+            true
+        };
+        // RFC 6298, rules 5.2 and 5.3.
+        if self.snd_una == self.snd_max {
+            self.timers.stop(Timer::Retransmit);
+        } else if restarts_timer {
+            let at_ms = cx.now_ms.wrapping_add(self.rtt.timeout_ms(self.backoff));
+            self.timers.set(Timer::Retransmit, at_ms);
+        }
+    }
+
+    /// Lets the congestion window grow where it is used (RFC 7661 in its simplest form).
+    #[inline(always)]
+    pub(super) fn grow_window(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        advance: Advance,
+    ) {
+        // "TCP also follows the normal procedures for increasing the congestion window when it
+        // receives ACK packets without the ECN-Echo bit set" (RFC 3168, section 6.1.2).
+        if segment.has(TcpFlags::ECE) && self.has(Flag::ECN) {
             return;
         }
-        // Our ACK of it was lost, or this is a keepalive probe.
-        part.len = 0;
-        part.fin = false;
-        if len > 0 {
-            cx.counters.rcvduppack += 1;
-            cx.counters.rcvdupbyte += u64::from(len);
-        }
-        self.challenge_ack(cx, segment);
-        if segment.has(TcpFlags::FIN) && self.state == TcpState::TimeWait {
-            // "Acknowledge it, and restart the 2 MSL timeout" (eighth step).
-            self.enter_time_wait(cx);
+        let always = cx.tunables.congestion == CongestionAlgorithm::Reno && advance.is_data;
+        if always || advance.flight_bytes.saturating_mul(2) >= self.congestion.window_bytes {
+            let ack = Acknowledged {
+                bytes: advance.bytes,
+                after_timeout: advance.after_timeout,
+                mss_bytes: u32::from(self.mss),
+                round_trip_us: self.rtt.smoothed_us(),
+                now_ms: cx.now_ms,
+            };
+            self.congestion
+                .handle_acknowledged(cx.tunables.congestion, ack, || {
+                    &mut cx.recovery.cold.of(&mut self.cold).cubic
+                });
         }
     }
 
-    /// The ACK bit (fifth step): without it the segment is dropped; in SYN-RECEIVED it establishes the
-    /// connection.
-    #[inline]
-    fn check_acknowledgment(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        segment: &Segment,
-        outcome: &mut Outcome,
-    ) -> bool {
-        if !segment.has(TcpFlags::ACK) {
-            return false;
+    /// Moves SND.UNA to `ack`.
+    #[inline(always)]
+    pub(super) fn advance_una(&mut self, cx: &mut TcpContext<'_>, ack: Seq, outcome: &mut Outcome) {
+        let bytes = self.oldest_byte().until(ack.min(self.write_seq));
+        cx.counters.rcvackpack += 1;
+        cx.counters.rcvackbyte += u64::from(bytes);
+        cx.counters.rcvackbyte_of += u64::from(self.snd_una.until(ack));
+        outcome.acknowledged_bytes += bytes;
+        self.snd_una = ack;
+        self.set(Flag::SYN_ACKED);
+        self.snd_nxt = self.snd_nxt.max(ack);
+        if self.recovery.is_some() {
+            self.trim_sacked(cx);
         }
-        if self.state != TcpState::SynReceived {
+    }
+
+    /// Measures the round trip: of the one segment that is timed, or by timestamps (RFC 7323, section
+    /// 4). Karn: not of retransmitted data. Returns whether it did.
+    #[inline(always)]
+    pub(super) fn measure_rtt(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) -> bool {
+        if self.has(Flag::RTT_TIMING) {
+            if segment.ack.is_before(self.rtt_seq) {
+                return false;
+            }
+            self.clear(Flag::RTT_TIMING);
+            cx.counters.rttupdated += 1;
+            self.rtt.measure(cx.now_us.wrapping_sub(self.rtt_start_us));
             return true;
         }
-        if !segment.ack.is_after(self.snd_una) || segment.ack.is_after(self.snd_max) {
-            // Not of this connection (RFC 9293): a RST answers it, and we go on waiting.
-            outcome.refused = true;
+        let (Some((_, echo)), true) = (segment.timestamps, self.has(Flag::TIMESTAMPS)) else {
             return false;
+        };
+        let passed_ms = cx.now_ms.wrapping_sub(echo);
+        // A TSecr of the future, or of long ago, is ignored.
+        let makes_sense = echo != 0 && passed_ms < ECHO_MS_MAX;
+        if makes_sense {
+            cx.counters.rttupdated += 1;
+            // The clock of timestamps ticks once a millisecond.
+            self.rtt.measure(passed_ms.max(1) * 1_000);
         }
-        self.become_established(cx, outcome);
+        makes_sense
+    }
+
+    /// Follows the state diagram where our FIN is acknowledged. Returns whether the connection is still
+    /// open.
+    #[inline]
+    pub(super) fn process_fin_ack(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if !self.has(Flag::FIN_SENT) || !self.snd_una.is_after(self.write_seq) {
+            return true;
+        }
+        match self.state {
+            TcpState::FinWait1 => {
+                self.state = TcpState::FinWait2;
+                self.start_fin_wait_2(cx);
+            }
+            TcpState::Closing => {
+                self.enter_time_wait(cx);
+                outcome.ended = Some(End::Closed);
+            }
+            TcpState::LastAck => {
+                self.enter_closed(cx, End::Closed, outcome);
+                return false;
+            }
+            TcpState::SynSent
+            | TcpState::SynReceived
+            | TcpState::Established
+            | TcpState::CloseWait
+            | TcpState::FinWait2
+            | TcpState::TimeWait
+            | TcpState::Closed => {}
+        }
         true
     }
 
-    /// A challenge ACK answers a segment that is not acceptable; segments without data get only a few a
-    /// second, or two ends that disagree would answer each other for ever (RFC 5961, section 7).
-    pub(super) fn challenge_ack(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
-        let pool = &mut cx.recovery.cold;
-        if segment.span() > 0 || !pool.challenged_recently(self.cold, cx.now_ms) {
-            pool.note_challenge_ack(&mut self.cold, cx.now_ms);
-            self.set(Flag::ACK_NOW);
+    /// Updates SND.WND if the segment is newer than the one that did so last (RFC 9293, section
+    /// 3.10.7.4, fifth): of two that are as new, the larger.
+    #[inline]
+    pub(super) fn update_window(
+        &mut self,
+        cx: &mut TcpContext<'_>,
+        segment: &Segment,
+        advanced: bool,
+    ) {
+        let seq = segment.seq + segment.last_offset;
+        if seq.is_before(self.snd_wl1) || segment.ack.is_before(self.snd_una) {
+            return;
         }
+        let window = self.scaled_window(segment);
+        let is_newer = advanced || self.snd_wl1 != seq;
+        if window > self.snd_wnd {
+            cx.counters.rcvwinupd += u64::from(segment.len == 0 && !advanced);
+            if self.has(Flag::PERSIST) {
+                self.clear(Flag::PERSIST.or(Flag::WINDOW_PROBE));
+                self.backoff = 0;
+                self.timers.stop(Timer::Retransmit);
+            }
+            self.max_snd_wnd = self.max_snd_wnd.max(window);
+        } else if !is_newer {
+            return;
+        }
+        self.snd_wnd = window;
+        self.snd_wl1 = seq;
     }
 
-    /// The segment text and the FIN bit: the seventh and the eighth step.
+    /// The window of a segment in bytes.
+    #[inline]
+    pub(super) fn scaled_window(&self, segment: &Segment) -> u32 {
+        let scale = if segment.has(TcpFlags::SYN) {
+            0
+        } else {
+            self.scales.send()
+        };
+        u32::from(segment.window) << scale
+    }
+}
+
+/// The segment text and the FIN bit: the seventh and the eighth step.
+impl Connection {
+    /// Processes the data of a segment, and its FIN.
     #[inline(always)]
     pub(super) fn process_text(
         &mut self,
@@ -336,33 +438,44 @@ impl Connection {
         }
     }
 
-    /// A segment arrived: probes are answered, and the keepalive timer restarts.
-    #[inline]
-    pub(super) fn note_received(&mut self, cx: &TcpContext<'_>) {
-        self.last_received_ms = cx.now_ms;
-        if self.probes > 0 {
-            self.probes = 0;
-            if self.timers.is_set(Timer::Keep) && self.is_synchronized() {
-                let until_ms = cx.now_ms.wrapping_add(cx.tunables.keepalive_idle_ms);
-                self.timers.set(Timer::Keep, until_ms);
+    #[inline(always)]
+    fn process_data(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
+        if self.is_fin_received() {
+            return;
+        }
+        if self.has(Flag::FIN_QUEUED) {
+            cx.counters.rcvafterclose += 1;
+            if self.state == TcpState::FinWait2 {
+                self.start_fin_wait_2(cx);
             }
         }
+        if part.seq != self.rcv_nxt || self.recovery.is_some() {
+            return self.reassemble(cx, part, outcome);
+        }
+        self.rcv_nxt += part.len;
+        cx.counters.rcvpack += u64::from(part.segments);
+        cx.counters.rcvbyte += u64::from(part.len);
+        outcome.delivered_bytes += part.len;
+        self.schedule_ack(cx, part.segments);
     }
 
-    /// CE of the packet, and the peer's ECE and CWR (RFC 3168, section 6.1).
-    fn process_ecn(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
-        if segment.has(TcpFlags::CWR) {
-            self.clear(Flag::SEND_ECE);
-        }
-        if segment.ecn {
-            cx.counters.ecn_ce += 1;
-            self.set(Flag::SEND_ECE);
-        }
-        if segment.has(TcpFlags::ECE) && !segment.has(TcpFlags::SYN) {
-            self.enter_congestion_recovery(cx);
+    /// Delayed ACK: every second segment is acknowledged at once (RFC 9293, section 3.8.6.3), or as many
+    /// bytes as the user says. `segments` arrived together.
+    #[inline]
+    pub(super) fn schedule_ack(&mut self, cx: &TcpContext<'_>, segments: u32) {
+        let waiting = self.last_ack_sent.until(self.rcv_nxt);
+        let is_enough = match u32::from(cx.tunables.acknowledge_bytes) {
+            0 => segments > 1 || self.timers.is_set(Timer::DelayedAck),
+            // Half a window at most: more would stop the peer.
+            bytes => waiting >= bytes.min(cx.tunables.receive_buffer_bytes / 2),
+        };
+        if is_enough {
+            self.set(Flag::ACK_NOW);
+        } else if !self.timers.is_set(Timer::DelayedAck) {
+            let at_ms = cx.now_ms.wrapping_add(cx.tunables.delayed_ack_ms);
+            self.timers.set(Timer::DelayedAck, at_ms);
         }
     }
-
     /// A FIN arrived; it is processed when all data before it was received.
     fn receive_fin(&mut self, cx: &mut TcpContext<'_>, at: Seq, outcome: &mut Outcome) {
         if self.is_fin_received() {

@@ -2,35 +2,37 @@
 //!
 //! | what | where | source |
 //! |---|---|---|
-//! | states, beginning, end | `connection`, with SYNs in `handshake` | RFC 9293 |
-//! | segments of the fast path, in and out | `header_prediction` | those of the next two |
-//! | what arrives, in named steps | `input`, `acknowledge`, `reassembly` | RFC 9293, 5961, 7323, 2018 |
-//! | what leaves | `output` | RFC 9293, 1122 (Nagle, silly windows) |
-//! | loss | `acknowledge`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
-//! | what routers say | `icmp_error` | RFC 1191, 8201, 1122, 5927 |
-//! | the window | `congestion` | RFC 5681, 9438, 3168 |
-//! | time | `rtt`, `timers`, `timeout` | RFC 6298 |
-//! | what is left in TIME-WAIT | `time_wait` | RFC 9293, 6191 |
-//! | what people see of it | `info`, `counters` | – |
-//! | what always holds | `audit` | – |
+//! | states, and the fields of a connection | `connection` | RFC 9293 |
+//! | the handshake | `handshake` | RFC 9293 |
+//! | input: the steps of a segment that arrives | `input`, its checks in `acceptability` | RFC 9293, 5961, 7323, 3168 |
+//! | data out of order | `reassembly` | RFC 5681, 2018 |
+//! | output: the segments that are sent | `output`, its fast path in `output_fast_path` | RFC 9293, 1122 (Nagle, silly windows) |
+//! | loss recovery | `fast_recovery`, `scoreboard` | RFC 5681, 6582, 6675, 3042 |
+//! | ICMP errors | `icmp_error` | RFC 1191, 8201, 1122, 5927 |
+//! | congestion control | `congestion` | RFC 5681, 9438, 3168 |
+//! | timers and round trips | `timers`, `timeout`, `rtt` | RFC 6298 |
+//! | connections in TIME-WAIT | `time_wait` | RFC 9293, 6191 |
+//! | records and counters | `info`, `counters` | – |
+//! | invariants, for tests | `audit` | – |
 //!
 //! A connection keeps no bytes: of what it sends it knows how many there are, and the caller finds
-//! them again by their offset; of what it receives it only tells how many arrived in order. What
-//! it needs only while something is lost lies in a pool (`recovery`).
+//! them again by their offset; of what it receives it only says how many arrived in order. State of
+//! recovery and reassembly lies in a pool (`recovery`).
 
-mod acknowledge;
+mod acceptability;
 mod audit;
 mod cold;
 mod congestion;
 mod connection;
 mod counters;
+mod fast_recovery;
 mod handshake;
-mod header_prediction;
 mod icmp_error;
 mod info;
 mod input;
 mod outcome;
 mod output;
+mod output_fast_path;
 mod ranges;
 mod reassembly;
 mod recovery;
@@ -49,7 +51,7 @@ pub use info::Info;
 pub use outcome::{End, Outcome};
 pub use output::{Progress, SegmentTx};
 pub use recovery::RecoveryPool;
-pub use segment::{Coalesced, Segment};
+pub use segment::Segment;
 pub use seq::Seq;
 pub use time_wait::TimeWait;
 pub use tunables::{CongestionAlgorithm, Ecn, MSS_BYTES_DEFAULT, MSS_BYTES_MIN, Tunables};

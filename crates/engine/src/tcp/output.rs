@@ -95,7 +95,7 @@ impl Connection {
             self.enter_closed(cx, how, outcome);
         }
         self.restart_idle(cx);
-        if self.is_plain_output() && self.send_full(cx, tx) == Progress::Blocked {
+        if self.is_fast_output() && self.send_full(cx, tx) == Progress::Blocked {
             return Progress::Blocked;
         }
         while let Some(piece) = self.next_segment(cx) {

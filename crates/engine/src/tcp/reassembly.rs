@@ -4,7 +4,7 @@
 
 use allosaur_packet::transport::tcp_options::{SACK_BLOCKS_MAX, SackBlock, SackBlocks};
 
-use super::connection::{Connection, Flag, TcpContext, TcpState};
+use super::connection::{Connection, Flag, TcpContext};
 use super::counters::TcpCounters;
 use super::input::Part;
 use super::outcome::Outcome;
@@ -12,31 +12,17 @@ use super::recovery::RecoveryPool;
 use super::seq::Seq;
 
 impl Connection {
-    #[inline]
-    pub(super) fn process_data(
+    /// Data while something is missing, or is missed by it.
+    #[inline(never)]
+    pub(super) fn reassemble(
         &mut self,
         cx: &mut TcpContext<'_>,
         part: Part,
         outcome: &mut Outcome,
     ) {
-        if self.is_fin_received() {
-            return;
+        if part.seq != self.rcv_nxt {
+            return self.queue_out_of_order(cx, part);
         }
-        if self.has(Flag::FIN_QUEUED) {
-            cx.counters.rcvafterclose += 1;
-            if self.state == TcpState::FinWait2 {
-                self.start_fin_wait_2(cx);
-            }
-        }
-        if part.seq == self.rcv_nxt {
-            self.deliver_in_order(cx, part, outcome);
-        } else {
-            self.queue_out_of_order(cx, part);
-        }
-    }
-
-    #[inline]
-    fn deliver_in_order(&mut self, cx: &mut TcpContext<'_>, part: Part, outcome: &mut Outcome) {
         let mut delivered = part.len;
         let has_queued = self.has_queued(cx);
         if has_queued {

@@ -7,7 +7,7 @@ use super::seq::Seq;
 use super::tunables::{MSS_BYTES_DEFAULT, MSS_BYTES_MIN};
 
 /// A segment that arrived, or one to send.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// The number of its first byte, or of its SYN.
     pub seq: Seq,
@@ -32,39 +32,13 @@ pub struct Segment {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks (RFC 2018, section 3).
     pub sack: SackBlocks,
+    /// Of one that arrived: further segments that were coalesced into it (generic receive offload), as
+    /// they differ from it in nothing but their numbers; `len` counts their data.
+    pub coalesced: u32,
+    /// The data that comes before the last of them.
+    pub last_offset: u32,
     /// Of one that arrived: CE (RFC 3168, section 5). Of one to send: ECT(0).
     pub ecn: bool,
-}
-
-/// Segments of one flow that arrived behind each other and differ only in sequence number and length,
-/// as one (generic receive offload).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coalesced {
-    /// How many there are.
-    pub segments: u32,
-    /// Their bytes of data.
-    pub bytes: u32,
-    /// Bytes of data of the last.
-    pub last_bytes: u32,
-}
-
-impl Coalesced {
-    /// One segment, with this many bytes.
-    #[must_use]
-    pub fn one(bytes: u32) -> Coalesced {
-        Coalesced {
-            segments: 1,
-            bytes,
-            last_bytes: bytes,
-        }
-    }
-
-    /// The segment behind the others has this many bytes.
-    pub fn add(&mut self, bytes: u32) {
-        self.segments += 1;
-        self.bytes += bytes;
-        self.last_bytes = bytes;
-    }
 }
 
 impl Segment {
@@ -72,6 +46,13 @@ impl Segment {
     pub fn span(&self) -> u32 {
         let counted = |flag| u32::from(self.flags.contains(flag));
         self.len + counted(TcpFlags::SYN) + counted(TcpFlags::FIN)
+    }
+
+    /// The segment behind it, with this many bytes, is coalesced into it.
+    pub fn coalesce(&mut self, bytes: u32) {
+        self.last_offset = self.len;
+        self.len += bytes;
+        self.coalesced += 1;
     }
 
     /// Becomes the segment that is `segments` behind it, each with as many bytes.

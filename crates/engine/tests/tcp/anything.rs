@@ -377,6 +377,8 @@ fn any_segment(bytes: &mut Bytes<'_>, expected: Seq, sent: [Seq; 2], now_ms: u32
         window: bytes.pick(&[65_535, 65_535, 65_535, 65_535, 65_535, 0, 500, 3_000]),
         len: bytes.pick(&[0, 0, 0, 0, 1, 10, 1_000, 1_460]),
         offset: 0,
+        coalesced: 0,
+        last_offset: 0,
         mss: (kinds & 4 != 0).then(|| bytes.short() as u16),
         window_scale: (kinds & 8 != 0).then(|| bytes.byte()),
         sack_permitted: kinds & 16 != 0,

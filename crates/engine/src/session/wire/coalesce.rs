@@ -11,33 +11,32 @@ use super::envelope::IPV4_BYTES;
 use super::fast_path::{
     HEADERS_BYTES, NETWORK, TIMED_HEADER_BYTES, TRANSPORT, data_of, half, word,
 };
-use crate::tcp::{Coalesced, Segment, Seq};
+use crate::tcp::{Segment, Seq};
 
-/// Counts the segments that bring the data behind that of `segment`, which [`read_fast`](super::read_fast) read from
-/// `first`, and differ from it in nothing but their numbers: those at the beginning of `behind`, up to
-/// one with PSH, and as long as all have no more than `bytes_max`. So Linux' GRO takes them together.
+/// Coalesces `segment`, which [`read_fast`](super::read_fast) read from `first`, with those that bring the
+/// data behind it and differ from it in nothing but their numbers: those at the beginning of `behind`, up
+/// to one with PSH, and as long as all have no more than `bytes_max`. So does Linux' GRO. `None` where
+/// there are none.
 pub fn coalesce(
     first: &SplitFrame<'_>,
     segment: &Segment,
     behind: &[SplitFrame<'_>],
     bytes_max: u32,
-) -> Coalesced {
-    let mut coalesced = Coalesced::one(segment.len);
+) -> Option<Segment> {
+    let alike = Alike::of(first, behind.first()?)?;
+    let mut coalesced = *segment;
     let mut is_last = segment.has(TcpFlags::PSH);
-    let Some(alike) = behind.first().and_then(|next| Alike::of(first, next)) else {
-        return coalesced;
-    };
     for next in behind {
-        let seq = segment.seq + coalesced.bytes;
+        let seq = segment.seq + coalesced.len;
         match alike.read(next, seq) {
-            Some((bytes, is_pushed)) if !is_last && coalesced.bytes + bytes <= bytes_max => {
-                coalesced.add(bytes);
+            Some((bytes, is_pushed)) if !is_last && coalesced.len + bytes <= bytes_max => {
+                coalesced.coalesce(bytes);
                 is_last = is_pushed;
             }
             _ => break,
         }
     }
-    coalesced
+    (coalesced.coalesced > 0).then_some(coalesced)
 }
 
 /// The words of Ethernet, IPv4 and the beginning of TCP that segments have in common: not the length,

@@ -65,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tcp::{Coalesced, Segment, Seq};
+    use crate::tcp::{Segment, Seq};
 
     fn some_addresses() -> impl Strategy<Value = Addresses> {
         prop_oneof![
@@ -322,14 +322,16 @@ mod tests {
             };
             let all = coalesce(&frames[0], &first, &frames[1..], u32::MAX);
             let bytes: u32 = lens[..taken].iter().sum();
-            let expected = Coalesced {
-                segments: taken as u32,
-                bytes,
-                last_bytes: lens[taken - 1],
-            };
+            let expected = (taken > 1).then(|| Segment {
+                len: bytes,
+                coalesced: taken as u32 - 1,
+                last_offset: bytes - lens[taken - 1],
+                ..first
+            });
             prop_assert_eq!(all, expected);
             let fewer = coalesce(&frames[0], &first, &frames[1..], bytes - 1);
-            prop_assert_eq!(fewer.segments, expected.segments.saturating_sub(1).max(1));
+            let coalesced = |segment: Option<Segment>| segment.map_or(0, |it| it.coalesced);
+            prop_assert_eq!(coalesced(fewer), coalesced(expected).saturating_sub(1));
         }
 
         #[test]

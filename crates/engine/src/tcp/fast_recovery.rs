@@ -1,68 +1,27 @@
-//! The ACK field of a segment (RFC 9293, section 3.10.7.4, fifth): what it acknowledges, loss recovery
-//! and the congestion window.
+//! Loss recovery (RFC 5681, RFC 6582, RFC 6675) and the reduction of the window by ECN (RFC 3168): what an
+//! ACK does while something is lost, or is the sign of it.
 
-use allosaur_packet::transport::tcp::TcpFlags;
-
-use super::congestion::Acknowledged;
-use super::connection::{Connection, Flag, TcpContext, TcpState};
-use super::outcome::{End, Outcome};
+use super::connection::{Connection, Flag, TcpContext};
+use super::input::Advance;
 use super::segment::Segment;
 use super::seq::Seq;
-use super::timers::Timer;
-use super::tunables::CongestionAlgorithm;
+use allosaur_packet::transport::tcp::TcpFlags;
 
 /// How far the timeout stays backed off while no round trip can be measured: four times, or a lossy
 /// link would wait for minutes.
 const BACKOFF_UNMEASURED_MAX: u8 = 2;
 
 impl Connection {
-    /// Processes the ACK field. Returns whether the rest of the segment is processed.
-    #[inline(always)]
-    pub(super) fn process_ack(
+    /// The ACK advanced SND.UNA in recovery, or after duplicate ACKs or a timeout. Returns whether the
+    /// retransmission timer is restarted.
+    #[cold]
+    pub(super) fn advance_in_recovery(
         &mut self,
         cx: &mut TcpContext<'_>,
         segment: &Segment,
-        outcome: &mut Outcome,
+        advance: Advance,
     ) -> bool {
-        if segment.ack.is_after(self.snd_max) {
-            // Of what was never sent (RFC 9293: "send an ACK, drop the segment, and return").
-            cx.counters.rcvacktoomuch += 1;
-            self.challenge_ack(cx, segment);
-            return false;
-        }
-        if segment.ack.is_before(self.snd_una) {
-            // "The ACK value is considered acceptable only if it is in the range of
-            // ((SND.UNA - MAX.SND.WND) =< SEG.ACK =< SND.NXT)" (RFC 5961, section 5.2).
-            let is_ancient = segment.ack.until(self.snd_una) > self.max_snd_wnd;
-            if is_ancient {
-                self.challenge_ack(cx, segment);
-            }
-            return !is_ancient;
-        }
-        let sacked_more = !segment.sack.as_slice().is_empty() && self.note_sacked(cx, segment);
-        if segment.ack == self.snd_una {
-            if self.snd_una != self.snd_max {
-                self.process_duplicate_ack(cx, segment, sacked_more);
-            }
-            return true;
-        }
-        self.advance(cx, segment, outcome);
-        self.process_fin_ack(cx, outcome)
-    }
-
-    /// The ACK advances SND.UNA.
-    #[inline]
-    fn advance(&mut self, cx: &mut TcpContext<'_>, segment: &Segment, outcome: &mut Outcome) {
-        let after_timeout =
-            self.has(Flag::BELOW_RECOVER) && self.snd_una.is_before(self.recover(cx));
-        let (flight, bytes) = (
-            self.snd_una.until(self.snd_max),
-            self.snd_una.until(segment.ack),
-        );
-        let is_data = self.has(Flag::SYN_ACKED);
-        self.advance_una(cx, segment.ack, outcome);
-        let is_measured = self.measure(cx, segment);
-        let is_certain = is_measured || self.has(Flag::TIMESTAMPS.or(Flag::PERSIST));
+        let is_certain = advance.is_measured || self.has(Flag::TIMESTAMPS.or(Flag::PERSIST));
         self.backoff = if is_certain {
             0
         } else {
@@ -71,29 +30,22 @@ impl Connection {
             self.backoff.min(BACKOFF_UNMEASURED_MAX)
         };
         if self.has(Flag::FAST_RECOVERY) {
-            self.process_ack_in_recovery(cx, bytes);
+            self.process_ack_in_recovery(cx, advance.bytes);
         } else {
             self.dup_acks = 0;
-            // "TCP also follows the normal procedures for increasing the congestion window when
-            // it receives ACK packets without the ECN-Echo bit set" (RFC 3168, section 6.1.2).
-            if !(segment.has(TcpFlags::ECE) && self.has(Flag::ECN)) {
-                let always = cx.tunables.congestion == CongestionAlgorithm::Reno && is_data;
-                if always || flight.saturating_mul(2) >= self.congestion.window_bytes {
-                    self.grow_window(cx, bytes, after_timeout);
-                }
-            }
+            self.grow_window(cx, segment, advance);
         }
         if self.has(Flag::BELOW_RECOVER.or(Flag::CONGESTION_RECOVERY)) {
             self.exit_below_recover(cx);
         }
         self.clear(Flag::PERSIST.or(Flag::RTO_EXPIRED));
-        // RFC 6298, rules 5.2 and 5.3.
-        if self.snd_una == self.snd_max {
-            self.timers.stop(Timer::Retransmit);
-        } else if !self.is_impatient() {
-            let at_ms = cx.now_ms.wrapping_add(self.rtt.timeout_ms(self.backoff));
-            self.timers.set(Timer::Retransmit, at_ms);
-        }
+        !self.is_impatient()
+    }
+
+    /// Whether `recover` is not acknowledged yet.
+    #[cold]
+    pub(super) fn is_below_recover(&self, cx: &TcpContext<'_>) -> bool {
+        self.has(Flag::BELOW_RECOVER) && self.snd_una.is_before(self.recover(cx))
     }
 
     /// The Impatient variant of NewReno (RFC 6582, section 4): "For the first partial ACK that arrives
@@ -129,26 +81,10 @@ impl Connection {
         }
     }
 
-    /// Lets the congestion window grow. The caller checked that it is used (RFC 7661 in its simplest
-    /// form).
-    pub(super) fn grow_window(&mut self, cx: &mut TcpContext<'_>, bytes: u32, after_timeout: bool) {
-        let ack = Acknowledged {
-            bytes,
-            after_timeout,
-            mss_bytes: u32::from(self.mss),
-            round_trip_us: self.rtt.smoothed_us(),
-            now_ms: cx.now_ms,
-        };
-        self.congestion
-            .handle_acknowledged(cx.tunables.congestion, ack, || {
-                &mut cx.recovery.cold.of(&mut self.cold).cubic
-            });
-    }
-
     /// An ACK of SND.UNA: a duplicate where the segment has nothing else (RFC 5681, section 2), or with
     /// SACK where it sacks more (RFC 6675, section 2).
     #[cold]
-    fn process_duplicate_ack(
+    pub(super) fn process_duplicate_ack(
         &mut self,
         cx: &mut TcpContext<'_>,
         segment: &Segment,
@@ -275,40 +211,5 @@ impl Connection {
         cold.recover = self.snd_max;
         self.set(Flag::SEND_CWR.or(Flag::CONGESTION_RECOVERY));
         cx.counters.ecn_rcwnd += 1;
-    }
-
-    /// Follows the state diagram where our FIN is acknowledged. Returns whether the connection is still
-    /// open.
-    #[inline]
-    pub(super) fn process_fin_ack(
-        &mut self,
-        cx: &mut TcpContext<'_>,
-        outcome: &mut Outcome,
-    ) -> bool {
-        if !self.has(Flag::FIN_SENT) || !self.snd_una.is_after(self.write_seq) {
-            return true;
-        }
-        match self.state {
-            TcpState::FinWait1 => {
-                self.state = TcpState::FinWait2;
-                self.start_fin_wait_2(cx);
-            }
-            TcpState::Closing => {
-                self.enter_time_wait(cx);
-                outcome.ended = Some(End::Closed);
-            }
-            TcpState::LastAck => {
-                self.enter_closed(cx, End::Closed, outcome);
-                return false;
-            }
-            TcpState::SynSent
-            | TcpState::SynReceived
-            | TcpState::Established
-            | TcpState::CloseWait
-            | TcpState::FinWait2
-            | TcpState::TimeWait
-            | TcpState::Closed => {}
-        }
-        true
     }
 }
