@@ -252,9 +252,7 @@ def moment(elapsed_s: float, duration_s: float = 10.0, is_closing: bool = False)
         },
     )
     rates = FlowRates(elapsed_s, 700_000.0, 650_000.0, 50_000.0, side, side, 1_000_000, 999_999)
-    return FlowMoment(
-        FlowPlan(duration_s=duration_s), elapsed_s, counters, rates, is_closing, [1.0, 5e5] * 60
-    )
+    return FlowMoment(elapsed_s, duration_s, counters, rates, is_closing, [1.0, 5e5] * 60)
 
 
 def test_the_live_table_fits_80_columns() -> None:

@@ -9,7 +9,6 @@ import pytest
 from allosaur.cli._options import FOREVER
 from allosaur.report import PortCounters, PortRates
 from allosaur.run._progress import progress
-from allosaur.run.streams._counts import Plan
 from allosaur.run.streams._progress import StreamMoment
 from rich.console import Console
 
@@ -17,10 +16,9 @@ from rich.console import Console
 def moment(elapsed_s: float, duration_s: float = 10.0) -> StreamMoment:
     busy = PortRates(elapsed_s, 148_809_523.0, 99_999_999_999.0, 148_809_523.0, 99_999_999_999.0)
     counters = PortCounters(tx_packets=987_654_321_000, missed_packets=123_456_789)
-    plan = Plan([0, 1], "100%", duration_s, [0, 1])
     ports = {0: counters, 1: counters}
     lost = {0: 1_234_567, 1: None}
-    return StreamMoment(plan, elapsed_s, ports, {0: busy, 1: busy}, [1.0, 5e6, 297e6] * 40, lost)
+    return StreamMoment(elapsed_s, duration_s, ports, {0: busy, 1: busy}, [1.0, 5e6, 297e6] * 40, lost)
 
 
 NUMBER = r"\d[\d.,]*(?: [kMGT]?(?:pps|bps|s)\b)?"

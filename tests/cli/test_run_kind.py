@@ -28,8 +28,9 @@ from allosaur.run import (
     judge,
     judge_by,
 )
+from allosaur.run._metrics import COUNT, Metric
 from allosaur.run._progress import progress
-from allosaur.run._thresholds import COUNT, NONE, Document, Labels, Metric, Reading, Thresholds
+from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run._verdict import joined
 
 
@@ -39,10 +40,6 @@ class Pings(Result):
 
     sent: int
     answered: int
-
-    @property
-    def duration_asked_s(self) -> float:
-        return 1.0
 
     @property
     def asked(self) -> str:
@@ -69,34 +66,19 @@ class Pings(Result):
         return Part("pings", "pings", verdict.ok, verdict.summary, headlines, reasons=verdict.reasons)
 
 
-@dataclass(frozen=True)
 class PingMoment(Moment):
-    elapsed_s: float
-
-    def line(self, told: set[Any]) -> str:
+    def said(self) -> str:
         return "pings"
 
-    def view(self, title: str) -> str:
-        return title
-
-
-def answers(document: Document, _: Labels) -> list[Reading]:
-    return [Reading(float(document["answered"]))]
+    def blocks(self) -> list[str]:
+        return []
 
 
 class PingLoad(Load[Pings]):
     """Three looks long."""
 
     kind = "pings"
-    metrics = (
-        Metric(
-            "answers",
-            COUNT,
-            "answers",
-            lambda found, _: [Reading(float(found["answered"]))],
-            decides="answers",
-        ),
-    )
+    metrics = (Metric("answers", COUNT, "answers", "answered", decides="answers"),)
 
     def __init__(self, name: str, answered: int = 3, starts: bool = True) -> None:
         self.name, self.profile, self.duration_s = name, f"{name}.py", 1.0
@@ -119,13 +101,13 @@ class PingLoad(Load[Pings]):
         return Phase.OVER if self.calls.count("phase") > 3 else Phase.RUNNING
 
     def moment(self, now_s: float, phase: Phase) -> PingMoment:
-        return PingMoment(now_s)
+        return PingMoment(now_s, self.duration_s)
 
     def stop(self) -> None:
         self.calls.append("stop")
 
     def result(self, ran: Ran) -> Pings:
-        return Pings(3, self.answered, elapsed_s=ran.elapsed_s, exit_code=ran.exit_code)
+        return Pings(sent=3, answered=self.answered, **vars(ran))
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,8 @@ import pytest
 from allosaur.cli._errors import CommandError
 from allosaur.report import FlowCounters, PortCounters, SideCounters, StreamCounters, StreamLatency
 from allosaur.run import Verdict, _summary, _thresholds, judge, judge_by
-from allosaur.run._thresholds import Metric, Thresholds
+from allosaur.run._metrics import Metric
+from allosaur.run._thresholds import Thresholds
 from allosaur.run.flows import _metrics as flow_metrics
 from allosaur.run.flows._counts import FlowPlan
 from allosaur.run.flows._result import FlowResult

@@ -15,8 +15,7 @@ from allosaur.client._port import Port
 from allosaur.report import PortCounters, Sampler
 from allosaur.run import Moment, _drive, _summary, drive_one, judge
 from allosaur.run.streams import _load
-from allosaur.run.streams._counts import Plan
-from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._counts import Plan, pair_of
 from allosaur.run.streams._groups import Grouping
 from allosaur.run.streams._load import StreamLoad, watched_ports
 from allosaur.run.streams._result import StreamResult

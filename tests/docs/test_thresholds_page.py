@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from allosaur.run._thresholds import Metric
+from allosaur.run._metrics import Metric
 from allosaur.run.emulation import _metrics as emulation
 from allosaur.run.flows import _metrics as flows
 from allosaur.run.streams import _metrics as streams

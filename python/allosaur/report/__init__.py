@@ -3,7 +3,7 @@
 Nothing here talks to a server: a sampler is given the function that reads the counters.
 """
 
-from allosaur.report._counters import PortCounters, PortRates, Sampler, SizeClasses, total
+from allosaur.report._counters import PortCounters, PortRates, Sampler, SizeClasses, port_rates, total
 from allosaur.report._fields import difference
 from allosaur.report._flow_counters import (
     SIDES,
@@ -12,6 +12,7 @@ from allosaur.report._flow_counters import (
     FlowSampler,
     SideCounters,
     SideRates,
+    flow_rates,
 )
 from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
 from allosaur.report._latency import (
@@ -76,6 +77,7 @@ __all__ = [
     "Table",
     "count",
     "difference",
+    "flow_rates",
     "known_sum",
     "latency_headline",
     "latency_section",
@@ -83,6 +85,7 @@ __all__ = [
     "microseconds",
     "named_axis",
     "number",
+    "port_rates",
     "share",
     "short",
     "text",

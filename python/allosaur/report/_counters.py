@@ -71,6 +71,7 @@ class PortRates:
     tx_bps: float = per_second("tx_bytes", 8)
     rx_pps: float = per_second("rx_packets")
     rx_bps: float = per_second("rx_bytes", 8)
+    offered_pps: float = per_second("offered_packets")
 
 
 Ports = Mapping[int, PortCounters]
@@ -108,6 +109,11 @@ def _packets_a_second(earlier: Sample[Ports], later: Sample[Ports]) -> float:
 
 
 def _rates(earlier: Sample[Ports], later: Sample[Ports], port: int) -> PortRates:
-    span_s = later.time_s - earlier.time_s
-    a, b = earlier.counters[port], later.counters[port]
-    return PortRates(later.time_s, **_fields.between(PortRates, a, b, span_s))
+    return port_rates(earlier.counters[port], later.counters[port], later.time_s, earlier.time_s)
+
+
+def port_rates(
+    earlier: PortCounters, later: PortCounters, later_s: float, earlier_s: float = 0.0
+) -> PortRates:
+    """Return the rates between two readings, at these times."""
+    return PortRates(later_s, **_fields.between(PortRates, earlier, later, later_s - earlier_s))

@@ -147,18 +147,22 @@ class FlowCounters:
         """Return what went wrong as (side, name, how often)."""
         return [(side, name, count) for side in SIDES for name, count in self.errors.get(side, {}).items()]
 
-    def trouble(self) -> list[tuple[str, str, int]]:
-        """Return the ways in which flows failed, and the error counters, as (side, name, how often)."""
+    def failures(self) -> list[tuple[str, str, int]]:
+        """Return the ways in which flows failed or were answered badly, as (side, outcome, how many)."""
         outcomes = self.outcomes
         if outcomes is None:
-            return self.error_list()
+            return []
         found = outcomes.failures()
         if outcomes.client.unanswered:
             found.append(("client", "unanswered", outcomes.client.unanswered))
         if not self.are_servers_ours:
             names = ("http_4xx", "http_5xx")
             found += [("client", name, outcomes.client.count(name)) for name in names]
-        return [*(one for one in found if one[2]), *self.error_list()]
+        return [one for one in found if one[2]]
+
+    def trouble(self) -> list[tuple[str, str, int]]:
+        """Return the ways in which flows failed, and the error counters, as (side, name, how often)."""
+        return [*self.failures(), *self.error_list()]
 
     @property
     def error_events(self) -> int:
@@ -236,6 +240,11 @@ def _flows_a_second(earlier: Sample[FlowCounters], later: Sample[FlowCounters]) 
 
 
 def _rates(earlier: Sample[FlowCounters], later: Sample[FlowCounters]) -> FlowRates:
-    span_s = later.time_s - earlier.time_s
-    found = _fields.between(FlowRates, earlier.counters, later.counters, span_s)
-    return FlowRates(later.time_s, **found)
+    return flow_rates(earlier.counters, later.counters, later.time_s, earlier.time_s)
+
+
+def flow_rates(
+    earlier: FlowCounters, later: FlowCounters, later_s: float, earlier_s: float = 0.0
+) -> FlowRates:
+    """Return the rates between two readings, at these times."""
+    return FlowRates(later_s, **_fields.between(FlowRates, earlier, later, later_s - earlier_s))

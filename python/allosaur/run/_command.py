@@ -19,7 +19,7 @@ from allosaur.run._progress import progress
 from allosaur.run._registry import Registry
 from allosaur.run._result import Result
 from allosaur.run._server import RunServer, server_of
-from allosaur.run._thresholds import Thresholds
+from allosaur.run._thresholds import Known, Thresholds
 from allosaur.run._verdict import Verdict, checks_of, exit_code, joined, judge_by
 from allosaur.server import LocalServer
 
@@ -53,7 +53,8 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     report = _report_file.checked(options.report)
     # Before anything is started: a profile that does not load needs no server.
     loads = _loads.read(options, None if own is None else "stateful")
-    thresholds = _thresholds.read_of(options.fail_if, loads)
+    known = {name: Known(load.metrics, load.metric) for name, load in loads.items()}
+    thresholds = _thresholds.read_of(options.fail_if, known)
     server = _local_server(options, loads, own) if options.local else None
     with Interrupt() as interrupt, server_of(options, server) as where, _connected(loads, where):
         registry = Registry(_loads.client_of(loads))

@@ -17,8 +17,8 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._steal import StealTime
 from allosaur.run._cut_short import CutShort
-from allosaur.run._load import Load, Moment, Phase, Ran, ResultT_co
-from allosaur.run._result import Result
+from allosaur.run._load import Load, Moment, Phase, ResultT_co
+from allosaur.run._result import Ran, Result
 
 SAMPLE_INTERVAL_S = 0.25
 _POLL_INTERVAL_S = 0.05
@@ -127,14 +127,14 @@ class _Running:
         if elapsed_s is None:
             is_late = self.overdue or bool(self.cut.reason)
             elapsed_s = over_s if is_late else ran_s(self.until_s, over_s, 0.0)
-        steal = self.steal.told() if self.load.has_missed else []
         return Ran(
-            elapsed_s,
-            max(over_s - elapsed_s, 0.0),
-            self.overdue,
-            interrupt.exit_code,
-            self.cut.reason,
-            steal,
+            duration_asked_s=self.load.duration_s,
+            elapsed_s=elapsed_s,
+            closing_s=max(over_s - elapsed_s, 0.0),
+            overdue=self.overdue,
+            exit_code=interrupt.exit_code,
+            cut_short=self.cut.reason,
+            steal=self.steal.told() if self.load.has_missed else [],
         )
 
     def settle(self) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from allosaur.cli import _shipped
 from allosaur.cli._profile_kind import is_emulation, is_stateful
-from allosaur.run._asked import Asked
 from allosaur.run._load import Load
 
 
@@ -19,29 +18,29 @@ class Kind:
 
     mode: str
     fits: Callable[[Path], bool]
-    read: Callable[[Asked], Load[Any]]
+    load: Callable[[], type[Load[Any]]]
     of_pair: Callable[[int], list[int]] = lambda port: [port, port + 1]
     """Which of a pair of ports are its own, by the first of them."""
     has_ports: bool = True
     """Whether the user says which ports it has; else its profile does."""
 
 
-def _emulation(asked: Asked) -> Load[Any]:
-    from allosaur.run.emulation import _options
+def _emulation() -> type[Load[Any]]:
+    from allosaur.run.emulation._load import EmulationLoad
 
-    return _options.read(asked)
-
-
-def _flows(asked: Asked) -> Load[Any]:
-    from allosaur.run.flows import _options
-
-    return _options.read(asked)
+    return EmulationLoad
 
 
-def _streams(asked: Asked) -> Load[Any]:
-    from allosaur.run.streams import _options
+def _flows() -> type[Load[Any]]:
+    from allosaur.run.flows._load import FlowLoad
 
-    return _options.read(asked)
+    return FlowLoad
+
+
+def _streams() -> type[Load[Any]]:
+    from allosaur.run.streams._load import StreamLoad
+
+    return StreamLoad
 
 
 KINDS = (

@@ -7,18 +7,24 @@ over, `stop`, `settle`, `result`; then `clear`. A load that is driven alone may 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
+from allosaur.cli import _format
+from allosaur.cli._fitted import Cell, FittedLine
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli._options import FOREVER
-from allosaur.run._result import Result
-from allosaur.run._thresholds import Metric, Threshold
+from allosaur.cli._live import SPARKLINE_WIDTH
+from allosaur.cli._options import FOREVER, Tunable
+from allosaur.run._metrics import Metric
+from allosaur.run._result import Ran, Result
+from allosaur.run._thresholds import Threshold
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,37 +53,64 @@ class Server(Protocol):
 
 
 @dataclass(frozen=True)
-class Ran:
-    """How a load ran, as far as its driver knows."""
+class Asked:
+    """A profile of a run, as the command line names it."""
 
-    elapsed_s: float
-    """Seconds in which the load was made."""
-    closing_s: float = 0.0
-    """Seconds after that until it was over."""
-    overdue: bool = False
-    exit_code: int | None = None
-    cut_short: str = ""
-    steal: Sequence[str] = ()
-    """What the host of this virtual machine took away meanwhile, in words."""
+    options: argparse.Namespace
+    path: Path
+    name: str
+    ports: Sequence[int] | None
+    """Those that it should have, where somebody said so, or where several share a server."""
+    multiplier: str
+    tunables: Sequence[Mapping[str, Tunable]] = ()
+    is_one_of_several: bool = False
+    has_own_ports: bool = False
+    """Whether the user named ports for just this one."""
 
 
+@dataclass(frozen=True)
 class Moment(ABC):
     """What is known while a load runs: shown as progress."""
 
     elapsed_s: float
+    duration_s: float
+    """Seconds that it should run, or `FOREVER`."""
+
+    @property
+    def clock(self) -> str:
+        """How long the load has run, and of how long."""
+        if self.duration_s == FOREVER:
+            return f"{self.elapsed_s:.1f} s"
+        return f"{self.elapsed_s:.1f} of {self.duration_s:g} s"
 
     @abstractmethod
+    def said(self) -> str:
+        """Return it in a few words."""
+
     def line(self, told: set[Any]) -> str:
         """Return it as a line of a log; `told` keeps what need not be said again."""
+        return f"{self.clock}: {self.said()}"
 
     @abstractmethod
+    def blocks(self) -> Sequence[RenderableType]:
+        """Return what a terminal shows of it: lines and tables that fit any width."""
+
     def view(self, title: str) -> RenderableType:
         """Return it as a live table."""
+        from rich.console import Group
+
+        return Group(FittedLine(title, f"  {self.clock}  (Ctrl-C stops)"), *self.blocks())
 
 
-def clock(elapsed_s: float, duration_s: float) -> str:
-    """Return how long a load has run, and of how long."""
-    return f"{elapsed_s:.1f} s" if duration_s == FOREVER else f"{elapsed_s:.1f} of {duration_s:g} s"
+def sparkline(name: str, history: Sequence[float], unit: str) -> FittedLine:
+    """Return a line that shows the last values of a rate."""
+    now = _format.rate(history[-1] if history else 0.0, unit)
+    return FittedLine(f"{name}  {_format.sparkline(history, SPARKLINE_WIDTH)}", f"  {now}")
+
+
+def alarm(value: int | None) -> Cell:
+    """Return a cell with a count that should be zero."""
+    return _format.count(value), "bold red" if value else ""
 
 
 class Load(ABC, Generic[ResultT_co]):
@@ -101,6 +134,11 @@ class Load(ABC, Generic[ResultT_co]):
     """What began may take so long after that."""
     readings: Readings[Any]
     """What is counted, over time; `open` makes it."""
+
+    @classmethod
+    def read(cls, asked: Asked) -> Load[Any]:
+        """Read what a command line asks for. Raises :class:`CommandError`: it needs no server."""
+        raise NotImplementedError(f"{cls.__name__} is not read from a profile")
 
     def metric(self, name: str) -> Metric | None:
         """Return a metric that is not among `metrics`, but is known by the form of its name."""
@@ -186,3 +224,36 @@ class Load(ABC, Generic[ResultT_co]):
     def why_lost(self) -> str | None:
         """Return why it cannot go on: somebody took its ports, or the server is gone; `None` while it can."""
         return None
+
+
+class PortLoad(Load[ResultT_co]):
+    """A load on ports that a client of the server owns."""
+
+    client: Any
+    profile_warnings: Sequence[str] = ()
+    """What its profile was warned of when it was read."""
+    _owned: Sequence[int] = ()
+
+    @property
+    def host(self) -> str:
+        return str(self.client.get_connection_info()["server"])
+
+    def why_lost(self) -> str | None:
+        lost: str | None = self.client.why_lost(self._owned)
+        return lost
+
+    def warnings(self, impossible: Iterable[tuple[str, int]], *more: str) -> list[str]:
+        """Return what the server warns of, and of packets that by the clocks arrived before they were sent.
+
+        `impossible` are the names of what was measured, and how many of its packets have no time.
+        """
+        return [
+            *map(str, self.client.get_warnings()),
+            *more,
+            *(
+                f"{name}: {packets:,} packets arrived, by the clocks, before they were sent: their times are "
+                "in no number of latency; see that nothing sets the system's clock while you measure"
+                for name, packets in impossible
+                if packets
+            ),
+        ]

@@ -10,10 +10,9 @@ from typing import Any
 from allosaur.cli._errors import bad_input
 from allosaur.cli._options import Tunable
 from allosaur.cli._parser import nearest
-from allosaur.run._asked import Asked
 from allosaur.run._drive import told_of
 from allosaur.run._kinds import Kind, kind_of
-from allosaur.run._load import Load
+from allosaur.run._load import Asked, Load
 
 _PER_LOAD = {"ports": "--ports", "multiplier": "-m", "tunable": "-t"}
 
@@ -45,7 +44,7 @@ def read(options: argparse.Namespace, mode: str | None = None) -> dict[str, Load
             has_own_ports=own is not None,
         )
         with told_of(name, len(paths) > 1):
-            loads[name] = kind.read(asked)
+            loads[name] = kind.load().read(asked)
         loads[name].name, loads[name].profile = name, str(path)
     return loads
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from allosaur.cli._errors import bad_input, explained
 from allosaur.cli._parser import nearest
 from allosaur.metrics import MetricsReader
-from allosaur.run._thresholds import Threshold, unmeasured
+from allosaur.run._thresholds import Threshold, refuse_other_labels, unmeasured
 
 if TYPE_CHECKING:
     from allosaur.metrics import MetricFamily, Metrics
@@ -86,7 +86,4 @@ class Registry:
 def _check_labels(threshold: Threshold, family: MetricFamily) -> None:
     if family.kind in ("histogram", "summary", "info"):
         raise unmeasured(threshold, f"{family.name} is no number, but of kind {family.kind}")
-    for label in threshold.labels:
-        if label not in family.labels:
-            has = f"it has {', '.join(family.labels)}" if family.labels else "it has none"
-            raise bad_input(f"--fail-if '{threshold.text}': {family.name} has no label '{label}'; {has}")
+    refuse_other_labels(threshold.labels, f"--fail-if '{threshold.text}'", family.name, family.labels)

@@ -8,29 +8,40 @@ from dataclasses import dataclass
 from typing import Any
 
 from allosaur.cli import _format
+from allosaur.cli._options import FOREVER
 from allosaur.report import Part
 from allosaur.run._thresholds import NONE, Thresholds
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result(ABC):
-    """What a load did. A kind of traffic adds what it counted, and the rules by which it is judged."""
+class Ran:
+    """How a load ran, as far as its driver knows."""
 
+    duration_asked_s: float = FOREVER
+    """How long it should run, or `FOREVER`."""
     elapsed_s: float = 0.0
     """Seconds in which the load was made."""
     closing_s: float = 0.0
     """Seconds after that until all of it had ended."""
-    warnings: Sequence[str] = ()
-    profile_warnings: Sequence[str] = ()
-    """What the profile was warned of when it was loaded, which is printed already."""
-    hints: Sequence[str] = ()
-    """What to look at."""
     overdue: bool = False
     """It went on long after its end, and was stopped from here."""
     exit_code: int | None = None
     """Set when a signal ended the run: what to exit with."""
     cut_short: str = ""
     """Who or what ended the run before its time, and when; the counters are those until then."""
+    steal: Sequence[str] = ()
+    """What the host of this virtual machine took away meanwhile, in words, where load was missed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Ran, ABC):
+    """What a load did. A kind of traffic adds what it counted, and the rules by which it is judged."""
+
+    warnings: Sequence[str] = ()
+    profile_warnings: Sequence[str] = ()
+    """What the profile was warned of when it was loaded, which is printed already."""
+    hints: Sequence[str] = ()
+    """What to look at."""
     is_over: bool = True
     """Whether the traffic has ended: what runs is judged by what it did so far."""
 
@@ -38,11 +49,6 @@ class Result(ABC):
     def all_warnings(self) -> list[str]:
         """The warnings of the profile and of the server."""
         return [*self.profile_warnings, *self.warnings]
-
-    @property
-    @abstractmethod
-    def duration_asked_s(self) -> float:
-        """How long it should run, or `FOREVER`."""
 
     @abstractmethod
     def reasons(self, thresholds: Thresholds = NONE) -> list[str]:

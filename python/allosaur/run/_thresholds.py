@@ -9,102 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from allosaur.cli import _format
 from allosaur.cli._errors import bad_input
 from allosaur.cli._parser import nearest
+from allosaur.run._metrics import ANY, EACH, Document, Labels, Metric, Reading, of_registry
 
 LOAD = "load"
 """The label that says of which of several loads a threshold is."""
-EACH = "*"
-"""The value of a label that means each of them by itself."""
+REGISTRY = "allosaur_"
+"""How the names of the server's registry begin."""
 _SYNTAX = re.compile(
     r"(?P<metric>[A-Za-z_][\w.]*)\s*(?:\{(?P<labels>[^}]*)\})?\s*(?P<operator>>=|<=|==|!=|>|<)\s*"
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-zµ%]*)",
     re.IGNORECASE,
 )
 _LABEL = re.compile(r"\s*(?P<name>\w+)\s*=\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<plain>[^,\"]+?))\s*(?:,|$)")
-_CROSSED: Mapping[str, Callable[[float, float], bool]] = {
-    ">": lambda value, limit: value > limit,
-    ">=": lambda value, limit: value >= limit,
-    "<": lambda value, limit: value < limit,
-    "<=": lambda value, limit: value <= limit,
-    "==": lambda value, limit: value == limit,
-    "!=": lambda value, limit: value != limit,
-}
-_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_CROSSED = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
 _LISTED_MAX = 12
 _NEAR = 0.5
 """How near a name must be that is proposed: people write a part of one, `p99` for `latency.p99`."""
-
-Document = Mapping[str, Any]
-Labels = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Unit:
-    """How the values of a metric are written."""
-
-    name: str
-    """As the JSON document has it."""
-    example: str
-    suffixes: Mapping[str, float]
-    """What may follow the number, with what it is multiplied by; an empty one allows none."""
-    shown: Callable[[float], str]
-
-
-def _rate(unit: str, *also: str) -> Unit:
-    suffixes = {f"{letter}{word}": value for letter, value in _PREFIXES.items() for word in (unit, *also)}
-    return Unit(unit, f"10k{unit}", suffixes, lambda value: _format.rate(value, unit))
-
-
-SHARE = Unit("%", "0.01%", {"%": 1.0}, lambda value: f"{value:.4g} %")
-TIME = Unit(
-    "us",
-    "100us",
-    {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6},
-    _format.microseconds,
-)
-COUNT = Unit("", "10", dict(_PREFIXES), lambda value: f"{value:,.10g}")
-ANY = ("*",)
-"""The labels of a metric of which only the server knows which it has."""
-REGISTRY = "allosaur_"
-"""How the names of the server's registry begin."""
-PPS, BPS, FPS = _rate("pps"), _rate("bps"), _rate("fps", "cps")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A value of a metric; `None` when nothing was measured."""
-
-    value: float | None
-    where: str = ""
-    """Whose it is, when a metric has several: `stream voip, port 0`."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What a threshold may be about."""
-
-    name: str
-    unit: Unit
-    meaning: str
-    read: Callable[[Document, Labels], Sequence[Reading]]
-    labels: Sequence[str] = ()
-    """What its values can be told apart by."""
-    needs: str = ""
-    """What it is measured with, by a word of the table that it is in."""
-    decides: str = ""
-    """The check of every run in whose place a threshold of this metric decides."""
-    gains: bool = False
-    """It is no rate, and all the same more of it is better."""
-
-    @property
-    def more_is_better(self) -> bool:
-        """Whether a higher value is the better one."""
-        return self.gains or self.unit in (PPS, BPS, FPS)
 
 
 @dataclass(frozen=True)
@@ -120,7 +47,7 @@ class Threshold:
 
     def crossed_by(self, value: float) -> bool:
         """Whether a value is on the wrong side."""
-        return _CROSSED[self.operator](value, self.limit)
+        return bool(_CROSSED[self.operator](value, self.limit))
 
 
 @dataclass(frozen=True)
@@ -204,25 +131,6 @@ class Thresholds(tuple[Threshold, ...]):
 NONE = Thresholds()
 
 
-def registry_metric(name: str) -> Metric:
-    """Return the metric of a family of the server's registry: the sum of the series that have the labels."""
-
-    def read(document: Document, labels: Labels) -> list[Reading]:
-        chosen = [
-            one
-            for one in document["metrics"].get(name, ())
-            if all(asked in (EACH, one.named_labels.get(label)) for label, asked in labels.items())
-        ]
-        if EACH in labels.values():
-            return [
-                Reading(float(one.number), ", ".join(f"{a} {b}" for a, b in one.named_labels.items()))
-                for one in chosen
-            ]
-        return [Reading(float(sum(one.number for one in chosen)))] if chosen else []
-
-    return Metric(name, COUNT, f"{name} of the server", read, ANY)
-
-
 def table(checked: Sequence[Checked]) -> str:
     """Return the table of thresholds for people."""
     has_where = any(one.reading.where for one in checked)
@@ -239,30 +147,21 @@ def table(checked: Sequence[Checked]) -> str:
     return _format.table(header, rows)
 
 
-class Known(Protocol):
-    """What thresholds may be about: a kind of traffic, as a load of it."""
-
-    @property
-    def metrics(self) -> Sequence[Metric]:
-        """Its metrics."""
-        ...
-
-    def metric(self, name: str) -> Metric | None:
-        """Return a metric that is not among them."""
-        ...
-
-
 @dataclass(frozen=True)
-class _Metrics:
+class Known:
+    """What thresholds of a load may be about: its metrics, and how others are found by their names."""
+
     metrics: Sequence[Metric]
+    other: Callable[[str], Metric | None] = lambda name: None
 
     def metric(self, name: str) -> Metric | None:
-        return None
+        """Return the metric of this name."""
+        return next((one for one in self.metrics if one.name == name), None) or self.other(name)
 
 
-def read(words: Sequence[str], metrics: Iterable[Metric]) -> Thresholds:
+def read(words: Sequence[str], metrics: Sequence[Metric]) -> Thresholds:
     """Read the words of `--fail-if`; `@FILE` stands for the lines of a file. Raises :class:`CommandError`."""
-    return read_of(words, {"": _Metrics(tuple(metrics))}, has_registry=False)[""]
+    return read_of(words, {"": Known(metrics)}, has_registry=False)[""]
 
 
 def read_of(
@@ -276,7 +175,7 @@ def read_of(
     for text, source in _texts(words):
         written = _written(text, source)
         if has_registry and written.metric.startswith(REGISTRY):
-            found.setdefault("", []).append(written.threshold(registry_metric(written.metric)))
+            found.setdefault("", []).append(written.threshold(of_registry(written.metric)))
             continue
         name = _meant(written, loads)
         found[name].append(written.threshold(_known(written, loads[name])))
@@ -317,10 +216,8 @@ class _Written:
         """Return it as one of this metric. Raises :class:`CommandError`."""
         labels = _labels(self.labels, self.source)
         labels.pop(LOAD, None)
-        for name in labels:
-            if metric.labels is not ANY and name not in metric.labels:
-                has = f"it has {', '.join(metric.labels)}" if metric.labels else "it has none"
-                raise bad_input(f"{self.source}: {metric.name} has no label '{name}'; {has}")
+        if metric.labels is not ANY:
+            refuse_other_labels(labels, self.source, metric.name, metric.labels)
         limit = _limit(self.number, self.unit, metric, self.source)
         return Threshold(self.text.strip(), metric, labels, self.operator, limit)
 
@@ -338,9 +235,9 @@ def _written(text: str, source: str) -> _Written:
 
 
 def _known(written: _Written, load: Known) -> Metric:
-    known = {metric.name: metric for metric in load.metrics}
-    metric = known.get(written.metric) or load.metric(written.metric)
+    metric = load.metric(written.metric)
     if metric is None:
+        known = [one.name for one in load.metrics]
         meant = nearest(written.metric, known, _NEAR)
         raise bad_input(
             f"{written.source}: there is no metric '{written.metric}' of this profile's kind{meant} "
@@ -353,22 +250,15 @@ def _meant(written: _Written, loads: Mapping[str, Known]) -> str:
     """Return the load that a threshold is of. Raises :class:`CommandError` when that is not clear."""
     named = _labels(written.labels, written.source).get(LOAD)
     if named is not None:
-        if named not in loads:
-            meant = nearest(named, loads, _NEAR)
-            raise bad_input(
-                f"{written.source}: no load is called '{named}'{meant} There are {', '.join(loads)}"
-            )
-        return named
-    if len(loads) == 1:
-        return next(iter(loads))
-    having = [
-        name
-        for name, load in loads.items()
-        if load.metric(written.metric) or any(metric.name == written.metric for metric in load.metrics)
-    ]
-    if len(having) == 1:
-        return having[0]
-    usable = having or list(loads)
+        if named in loads:
+            return named
+        meant = nearest(named, loads, _NEAR)
+        raise bad_input(f"{written.source}: no load is called '{named}'{meant} There are {', '.join(loads)}")
+    usable = list(loads)
+    if len(loads) > 1:
+        usable = [name for name, load in loads.items() if load.metric(written.metric)] or usable
+    if len(usable) == 1:
+        return usable[0]
     raise bad_input(
         f"{written.source}: say of which load, such as {written.metric}{{load={usable[0]}}}; there are "
         f"{', '.join(usable)}"
@@ -411,6 +301,14 @@ def _checked(threshold: Threshold, document: Document | None) -> Checked:
     crossing = [one for one in known if threshold.crossed_by(one.value or 0.0)]
     sign = -1 if threshold.operator.startswith("<") else 1
     return Checked(threshold, max(crossing or known, key=lambda one: sign * (one.value or 0.0)))
+
+
+def refuse_other_labels(labels: Labels, source: str, metric: str, known: Sequence[str]) -> None:
+    """Raise :class:`CommandError` for a label that a metric does not have."""
+    for name in labels:
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise bad_input(f"{source}: {metric} has no label '{name}'; {has}")
 
 
 def refuse_unknown(threshold: Threshold, label: str, names: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from allosaur.cli.compare._rows import Row
-from allosaur.run._thresholds import COUNT, Metric
+from allosaur.run._metrics import COUNT, Metric
 from allosaur.run.emulation._load import EmulationLoad
 from allosaur.run.flows._load import FlowLoad
 from allosaur.run.streams._load import StreamLoad

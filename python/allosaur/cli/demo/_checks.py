@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from allosaur.cli.demo import _profile
 from allosaur.report import Check, PortCounters
-from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._counts import pair_of
 from allosaur.run.streams._result import StreamResult
 
 RATE_TOLERANCE = 0.001

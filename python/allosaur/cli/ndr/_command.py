@@ -25,7 +25,7 @@ from allosaur.cli.ndr._rates import flow_factor
 from allosaur.cli.ndr._result import CaseResult, search_json
 from allosaur.cli.ndr._streams import StreamSubject, load_streams
 from allosaur.report import write_report
-from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._counts import pair_of
 from allosaur.search import Goal, Journal, SearchPlan, Stopped, Trial, find
 from allosaur.server import LocalServer
 

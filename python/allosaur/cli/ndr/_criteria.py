@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from allosaur.run import _thresholds
-from allosaur.run._metrics import LATENCY, Row, Values, times, whole
-from allosaur.run._thresholds import COUNT, Document, Labels, Metric, Thresholds
+from allosaur.run._metrics import COUNT, LATENCY, Document, Labels, Metric, Row, times
+from allosaur.run._thresholds import Thresholds
 
 _TIMES = {
     "min": "the shortest time",
@@ -34,15 +34,10 @@ def _latency(details: Document, _: Labels) -> Iterable[tuple[str, Row]]:
     return [("", details.get("latency") or {})]
 
 
-def _count(name: str, key: str, meaning: str, needs: str = "") -> Metric:
-    def counted(details: Row) -> float | None:
-        return None if (value := details.get(key)) is None else float(value)
-
-    return Metric(name, COUNT, meaning, Values(whole, counted), needs=needs)
-
-
+_TWICE = "packets that were received too often"
+_LATE = "timed packets that arrived after later ones"
 METRICS = (
     *times("latency", _TIMES, _latency),
-    _count("duplicates.packets", "duplicates", "packets that were received too often"),
-    _count("out_of_order.packets", "out_of_order", "timed packets that arrived after later ones", LATENCY),
+    Metric("duplicates.packets", COUNT, _TWICE, "duplicates"),
+    Metric("out_of_order.packets", COUNT, _LATE, "out_of_order", needs=LATENCY),
 )

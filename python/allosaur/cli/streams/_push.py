@@ -17,8 +17,7 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.run import Verdict, _summary, drive_one, judge
 from allosaur.run._progress import progress
 from allosaur.run._verdict import exit_code
-from allosaur.run.streams._counts import Plan
-from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._counts import Plan, pair_of
 from allosaur.run.streams._groups import Grouping
 from allosaur.run.streams._load import StreamLoad
 from allosaur.run.streams._result import StreamResult

@@ -31,6 +31,7 @@ from allosaur.run.flows._access import (
     take_server,
 )
 from allosaur.run.flows._counts import ALL_CLIENTS, FlowPlan
+from allosaur.run.flows._hints import error_lines
 from allosaur.run.flows._readings import begin, latencies, read, read_groups
 from allosaur.run.flows._result import FlowResult
 
@@ -172,7 +173,7 @@ class Flows(Traffic):
             for text, key, value in self._more(name, is_sum):
                 parts.append(text)
                 result[key] = value
-        parts.append("\n".join(_run_tables.errors(counters)) or "No error counter has grown.")
+        parts.append("\n".join(error_lines(counters.trouble())) or "No error counter has grown.")
         if verdict is not None:
             parts.append(_format.verdict(verdict.ok, f"{verdict.summary}."))
         return Answer("\n\n".join(parts), result)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from allosaur.cli._options import FOREVER
-from allosaur.run._result import Result
 
 
 @dataclass(frozen=True)
@@ -37,25 +34,3 @@ class Clients:
     waiting: Mapping[str, int] = field(default_factory=dict)
     """How many of the others wait for what."""
     namespaces: int = 0
-
-
-@dataclass(frozen=True)
-class EmulationCounts(Result):
-    """What became of emulated clients."""
-
-    clients: Clients
-    counters: Sequence[Counter] = ()
-    """Those that are not zero."""
-    ready_s: float | None = None
-    """How long it took from their beginning until all were ready, as far as that was seen."""
-    over_time: Sequence[tuple[float, Clients]] = ()
-    duration_s: float = FOREVER
-
-    @property
-    def duration_asked_s(self) -> float:
-        return self.duration_s
-
-    @property
-    def errors(self) -> list[Counter]:
-        """Counters that stay zero where nothing goes wrong."""
-        return [one for one in self.counters if one.is_error]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format
-from allosaur.cli._errors import EXIT_SETUP, CommandError, explained
-from allosaur.cli._fitted import FittedLine, FittedTable
+from allosaur.cli import _profile as _profiles
+from allosaur.cli._arguments import OPTIONS_OF_FLOWS
+from allosaur.cli._errors import EXIT_SETUP, CommandError, bad_input, explained
+from allosaur.cli._fitted import FittedTable
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
+from allosaur.cli.emulation import _profile
 from allosaur.report import Readings
-from allosaur.run._load import Load, Moment, Phase, Ran, Server, clock
-from allosaur.run._thresholds import Metric, Threshold
+from allosaur.run._load import Asked, Load, Moment, Phase, Server
+from allosaur.run._metrics import Metric
+from allosaur.run._result import Ran
+from allosaur.run._thresholds import Threshold
 from allosaur.run.emulation import _readings
 from allosaur.run.emulation._counts import Clients, Counter
 from allosaur.run.emulation._metrics import METRICS, counter_metric
@@ -25,7 +29,7 @@ from allosaur.run.emulation._result import EmulationResult
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from allosaur import EMUClient, EMUNamespaceKey, EMUProfile
+    from allosaur import EMUClient, EMUNamespaceKey
 
 READY_S = 10.0
 """How long a run waits for clients to be ready, before it begins all the same."""
@@ -35,40 +39,21 @@ _WATCHED_MAX = 2_000
 
 
 @dataclass(frozen=True)
-class Source:
-    """What to emulate."""
-
-    path: Path
-    profile: EMUProfile
-    tunables: Mapping[str, Any] = field(default_factory=dict)
-    force: bool = False
-
-
-@dataclass(frozen=True)
 class EmulationMoment(Moment):
     """What is known of emulated clients while they are there."""
 
-    elapsed_s: float
-    duration_s: float
     clients: Clients
 
-    def line(self, told: set[Any]) -> str:
-        one = self.clients
-        return (
-            f"{clock(self.elapsed_s, self.duration_s)}: {_format.count(one.there)} clients of "
-            f"{_format.count(one.asked)} are there, {_format.count(one.ready)} are ready"
-        )
+    def said(self) -> str:
+        there, asked, ready = map(_format.count, (self.clients.there, self.clients.asked, self.clients.ready))
+        return f"{there} clients of {asked} are there, {ready} are ready"
 
-    def view(self, title: str) -> RenderableType:
-        from rich.console import Group
-
-        table = FittedTable(["", "clients"])
-        one = self.clients
+    def blocks(self) -> list[RenderableType]:
+        table, one = FittedTable(["", "clients"]), self.clients
         table.add("there", _format.count(one.there))
         style = "bold red" if one.ready < one.asked else ""
         table.add(("ready", style), (_format.count(one.ready), style))
-        head = FittedLine(title, f"  {clock(self.elapsed_s, self.duration_s)}  (Ctrl-C stops)")
-        return Group(head, table)
+        return [table]
 
 
 class EmulationLoad(Load[EmulationResult]):
@@ -80,25 +65,48 @@ class EmulationLoad(Load[EmulationResult]):
     order = -1
     readings: Readings[Clients]
 
-    def __init__(self, source: Source, duration_s: float) -> None:
-        self.duration_s = duration_s
+    def __init__(self, asked: Asked) -> None:
+        options = asked.options
+        if asked.has_own_ports:
+            raise bad_input(
+                f"--ports {asked.name}=: emulated clients are on the ports that their profile names"
+            )
+        if not asked.is_one_of_several:
+            if asked.multiplier != "1":
+                raise bad_input(
+                    f"-m {asked.multiplier}: emulated clients have no rate; tunables say how many there are"
+                )
+            given = [one for one in OPTIONS_OF_FLOWS if getattr(options, one.replace("-", "_")) is not None]
+            if given:
+                raise bad_input(
+                    f"--{given[0]} is for stateful profiles, and {asked.name} has emulated clients"
+                )
         self.client: EMUClient
-        self._source = source
-        self._asked = sum(len(one.c_map) for one in source.profile.ns_list)
+        self.duration_s = options.duration
+        self._force = options.force
+        self._tunables = _profiles.merged(asked.tunables)
+        self._profile = _profile.load(asked.path, [self._tunables])
+        self._namespaces: list[EMUNamespaceKey] = [one.key for one in self._profile.ns_list]
+        self._count = sum(len(one.c_map) for one in self._profile.ns_list)
         self._keys: Sequence[EMUNamespaceKey] = ()
+        """Those that are on the server."""
         self._ready_s: float | None = None
         self._counters: list[Counter] = []
 
+    @classmethod
+    def read(cls, asked: Asked) -> EmulationLoad:
+        return cls(asked)
+
     def claims(self) -> list[str]:
-        return [f"the namespace of {one.key}" for one in self._source.profile.ns_list]
+        return [f"the namespace of {key}" for key in self._namespaces]
 
     @property
     def used_ports(self) -> set[int]:
-        return {one.key.vport for one in self._source.profile.ns_list}
+        return {key.vport for key in self._namespaces}
 
     @property
     def port_count(self) -> int:
-        return 1 + max((one.key.vport for one in self._source.profile.ns_list), default=1)
+        return 1 + max(self.used_ports, default=1)
 
     @contextlib.contextmanager
     def connect(self, server: Server) -> Iterator[None]:
@@ -113,7 +121,7 @@ class EmulationLoad(Load[EmulationResult]):
     def check(self, thresholds: Sequence[Threshold]) -> None:
         with explained("cannot read the emulated clients"):
             there = self.client.get_all_ns()
-        if there and not self._source.force:
+        if there and not self._force:
             raise CommandError(
                 "clients are emulated already; remove them with `allosaur emu remove`, or give --force to "
                 "replace them",
@@ -128,12 +136,12 @@ class EmulationLoad(Load[EmulationResult]):
 
         Other loads may have clients there, in other namespaces.
         """
-        with explained(f"profile {self._source.path}"):
-            self.client.add_profile(self._source.profile)
-            self._keys = [one.key for one in self._source.profile.ns_list]
+        with explained(f"profile {self.profile}"):
+            self.client.add_profile(self._profile)
+            self._keys = self._namespaces
             begun_s = time.monotonic()
             while not interrupt and time.monotonic() < begun_s + READY_S:
-                if self._read().ready >= self._asked:
+                if self._read().ready >= self._count:
                     self._ready_s = time.monotonic() - begun_s
                     return
                 interrupt.sleep(_POLL_INTERVAL_S)
@@ -159,26 +167,22 @@ class EmulationLoad(Load[EmulationResult]):
         self._counters = _readings.counters(self.client, self._keys)
 
     def result(self, ran: Ran) -> EmulationResult:
-        last = self.readings.counters if ran.cut_short else self._last
         return EmulationResult(
-            last,
-            self._counters,
-            self._ready_s,
-            [(one.time_s, one.counters) for one in self.readings.samples],
-            self.duration_s,
-            elapsed_s=ran.elapsed_s,
-            exit_code=ran.exit_code,
-            cut_short=ran.cut_short,
+            **vars(ran),
+            clients=self.readings.counters if ran.cut_short else self._last,
+            counters=self._counters,
+            ready_s=self._ready_s,
+            over_time=[(one.time_s, one.counters) for one in self.readings.samples],
         )
 
     def clear(self) -> None:
         self.client.remove_ns_and_clients(list(self._keys))
 
     def asked(self) -> dict[str, Any]:
-        return {"tunables": dict(self._source.tunables)}
+        return {"tunables": dict(self._tunables)}
 
     def _read(self) -> Clients:
-        return _readings.clients(self.client, self._keys, self._asked)
+        return _readings.clients(self.client, self._keys, self._count)
 
     def _sampled(self) -> Clients:
-        return self._read() if self._asked <= _WATCHED_MAX else self.readings.counters
+        return self._read() if self._count <= _WATCHED_MAX else self.readings.counters

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from allosaur.run._metrics import Row, Values, at, whole
-from allosaur.run._thresholds import COUNT, Document, Labels, Metric, Reading
+from allosaur.run._metrics import COUNT, Metric, Row
 
 
 def _errors(row: Row) -> float:
@@ -14,16 +11,10 @@ def _errors(row: Row) -> float:
 
 _READY = "clients that have their address and know their gateway"
 _ERRORS = "error counters of all plugins together"
-
-
-def _count(name: str, meaning: str, read: Values, decides: str, gains: bool = False) -> Metric:
-    return Metric(name, COUNT, meaning, read, decides=decides, gains=gains)
-
-
 METRICS: tuple[Metric, ...] = (
-    _count("clients", "clients that are there", Values(whole, at("clients", "there")), "clients", True),
-    _count("clients.ready", _READY, Values(whole, at("clients", "ready")), "ready", True),
-    _count("errors", _ERRORS, Values(whole, _errors), "errors"),
+    Metric("clients", COUNT, "clients that are there", "clients.there", decides="clients", gains=True),
+    Metric("clients.ready", COUNT, _READY, "clients.ready", decides="ready", gains=True),
+    Metric("errors", COUNT, _ERRORS, _errors, decides="errors"),
 )
 """All metrics of emulated clients, but for the counters of their plugins."""
 
@@ -35,9 +26,6 @@ def counter_metric(name: str) -> Metric | None:
     plugin, dot, _ = name.partition(".")
     if not dot or plugin not in _counters.completions():
         return None
-
-    def read(document: Document, _: Labels) -> Sequence[Reading]:
-        # Counters that are zero are not listed.
-        return [Reading(float(document["counters"].get(name, 0)))]
-
-    return Metric(name, COUNT, f"the counter {name} of emulated clients", read, decides=name)
+    # Counters that are zero are not listed.
+    meaning = f"the counter {name} of emulated clients"
+    return Metric(name, COUNT, meaning, lambda row: float(row["counters"].get(name, 0)), decides=name)

@@ -23,11 +23,11 @@ RESTING = ("STATE_IDLE", "STATE_ASTF_LOADED")
 """The states of a profile of which nothing runs."""
 
 
-def plan_of(options: argparse.Namespace) -> FlowPlan:
+def plan_of(options: argparse.Namespace, multiplier: str | None = None) -> FlowPlan:
     """Return the plan that the options ask for. Raises :class:`CommandError`."""
     return FlowPlan(
         profile_id=profile_name(options),
-        multiplier=factor(options.multiplier),
+        multiplier=factor(multiplier or options.multiplier),
         duration_s=options.duration,
         latency_pps=options.latency or 0,
         ipv6=bool(options.ipv6),
@@ -114,7 +114,7 @@ def _ports_in_use(client: ASTFClient) -> list[int] | None:
 
 
 def put(
-    client: ASTFClient, plan: FlowPlan, path: Path, profile: ASTFProfile | ASTFProfileLight, force: bool
+    client: ASTFClient, plan: FlowPlan, path: Path | str, profile: ASTFProfile | ASTFProfileLight, force: bool
 ) -> None:
     """Load a profile onto the server. One that runs under its name is stopped with `force`, else an error."""
     name = plan.profile_id

@@ -51,13 +51,14 @@ class FlowCounts(Result):
     """The counters of template groups, by name."""
 
     @property
-    def duration_asked_s(self) -> float:
-        return self.plan.duration_s
-
-    @property
     def is_cut_off_asked(self) -> bool:
         """Whether the user wanted flows to end with the test: he said when, or stopped it."""
         return self.plan.no_close or self.plan.close_s > 0 or self.exit_code is not None
+
+    @property
+    def trouble(self) -> list[tuple[str, str, int]]:
+        """What went wrong, as (side, name, how often), but what was asked for."""
+        return [one for one in self.counters.trouble() if not (one[1] == "cut_off" and self.is_cut_off_asked)]
 
     @property
     def is_comparable(self) -> bool:

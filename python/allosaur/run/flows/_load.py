@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways
+from allosaur.cli import _gateways, _profile
+from allosaur.cli._errors import bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.report import FlowCounters, FlowSampler
-from allosaur.run import _clocks
-from allosaur.run._load import Load, Phase, Ran, Server
+from allosaur.run._load import Asked, Phase, PortLoad, Server
+from allosaur.run._result import Ran
 from allosaur.run._thresholds import Threshold, Thresholds
 from allosaur.run.flows import _access, _readings
 from allosaur.run.flows._counts import FlowPlan
@@ -31,23 +31,8 @@ _CLOSE_MAX_S = 60.0
 _TX = "STATE_TX"
 
 
-@dataclass(frozen=True)
-class Source:
-    """What to load onto the server."""
-
-    path: Path
-    profile: ASTFProfile | ASTFProfileLight
-    force: bool = False
-    clients: Sequence[int] | None = None
-    """The client ports that open flows; without, all."""
-    ports: Sequence[int] | None = None
-    """The ports for them; without, those that have flows or an owner already, else all that can be had."""
-    tunables: Mapping[str, Any] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-
-
-class FlowLoad(Load[FlowResult]):
-    """Flows: those of a source, or those of the profile that is on the server of a client already."""
+class FlowLoad(PortLoad[FlowResult]):
+    """Flows: those of a profile, or those of the profile that is on the server of a client already."""
 
     kind = "stateful"
     metrics = METRICS
@@ -57,22 +42,40 @@ class FlowLoad(Load[FlowResult]):
     )
     readings: FlowSampler
 
-    def __init__(
-        self, plan: FlowPlan, client: ASTFClient | None = None, source: Source | None = None
-    ) -> None:
+    def __init__(self, plan: FlowPlan, client: ASTFClient | None = None) -> None:
         self.plan = plan
         self.duration_s = plan.duration_s
         self.linger_s = plan.close_s or (0.0 if plan.no_close else _CLOSE_MAX_S)
-        self._source = source
-        self._owned: Sequence[int] = ()
+        self._profile: ASTFProfile | ASTFProfileLight
+        self._force = False
+        self._clients: Sequence[int] | None = None
+        """The client ports that open flows; without, all."""
+        self._ports: Sequence[int] | None = None
+        """Without, those that have flows or an owner already, else all that can be had."""
         self._latency: Mapping[int, Mapping[str, Any]] = {}
         self._groups: Mapping[str, FlowCounters] = {}
         self._history: list[float] = []
         if client is not None:
             self.client = client
 
+    @classmethod
+    def read(cls, asked: Asked) -> FlowLoad:
+        """Read a stateful profile. Raises :class:`CommandError`: it needs no server."""
+        options = asked.options
+        if asked.ports is not None and options.local and not asked.is_one_of_several:
+            raise bad_input(
+                "--ports: a server of its own has a run's ports only; leave --ports or --local out"
+            )
+        plan = _access.plan_of(options, asked.multiplier)
+        with _profile.noted_warnings() as noted:
+            profile = _access.load_file(asked.path, _profile.merged(asked.tunables))
+        load = cls(replace(plan, resetting=_access.resetting(profile)))
+        load._profile, load.profile_warnings = profile, noted
+        load._force, load._clients, load._ports = options.force, options.clients, asked.ports
+        return load
+
     def claims(self) -> Sequence[int]:
-        return (self._source.ports if self._source else None) or ()
+        return self._ports or ()
 
     @property
     def used_ports(self) -> Sequence[int]:
@@ -80,10 +83,7 @@ class FlowLoad(Load[FlowResult]):
 
     @property
     def port_count(self) -> int:
-        source = self._source
-        if source is not None and source.ports:
-            return 1 + max(source.ports)
-        return 2 + max((source.clients if source else None) or [0])
+        return 1 + max(self._ports) if self._ports else 2 + max(self._clients or [0])
 
     @contextlib.contextmanager
     def connect(self, server: Server) -> Iterator[None]:
@@ -93,16 +93,12 @@ class FlowLoad(Load[FlowResult]):
             yield
 
     def check(self, thresholds: Sequence[Threshold]) -> None:
-        source = self._source
-        assert source is not None, "a load that is set up in a run has a source"
-        _access.check_clients(self.client, source.clients)
-        refuse_unmeasured(Thresholds(thresholds), self.client, self.plan, source.profile)
-        _access.take_server(self.client, source.force, source.ports)
+        _access.check_clients(self.client, self._clients)
+        refuse_unmeasured(Thresholds(thresholds), self.client, self.plan, self._profile)
+        _access.take_server(self.client, self._force, self._ports)
 
     def put(self, interrupt: Interrupt) -> None:
-        source = self._source
-        assert source is not None
-        _access.put(self.client, self.plan, source.path, source.profile, source.force)
+        _access.put(self.client, self.plan, self.profile, self._profile, self._force)
         ports = _gateways.of_flows(self.client, self.plan.client_mask)
         owned = self.client.get_acquired_ports()
         _gateways.wait(self.client, [port for port in ports if port in owned], interrupt)
@@ -128,8 +124,8 @@ class FlowLoad(Load[FlowResult]):
         readings = self.readings
         rates = readings.recent(_RECENT_S)
         self._history.append((rates.server if self.plan.servers_only else rates.client).connected_fps)
-        is_closing = phase is not Phase.RUNNING
-        return FlowMoment(self.plan, now_s, readings.counters, readings.recent(), is_closing, self._history)
+        counters, recent, is_closing = readings.counters, readings.recent(), phase is not Phase.RUNNING
+        return FlowMoment(now_s, self.duration_s, counters, recent, is_closing, self._history)
 
     def stop(self) -> None:
         self.client.stop(pid_input=self.plan.profile_id)
@@ -140,34 +136,22 @@ class FlowLoad(Load[FlowResult]):
         self._groups = _readings.read_groups(self.client, self.plan.profile_id)
 
     def result(self, ran: Ran) -> FlowResult:
-        impossible = (
-            (f"echo of port {port}", one["impossible_times"]) for port, one in self._latency.items()
-        )
+        latency = self._latency
+        impossible = [(f"echo of port {port}", one["impossible_times"]) for port, one in latency.items()]
         return FlowResult(
-            self.plan,
-            self.readings.counters,
-            self.readings.rates(ran.elapsed_s),
-            self._latency,
-            self._groups,
-            elapsed_s=ran.elapsed_s,
-            closing_s=ran.closing_s,
-            warnings=[*map(str, self.client.get_warnings()), *ran.steal, *_clocks.told(impossible)],
-            profile_warnings=self._source.warnings if self._source else (),
-            overdue=ran.overdue,
-            exit_code=ran.exit_code,
-            cut_short=ran.cut_short,
+            **vars(ran),
+            plan=self.plan,
+            counters=self.readings.counters,
+            rates=self.readings.rates(ran.elapsed_s),
+            latency=latency,
+            groups=self._groups,
+            warnings=self.warnings(impossible, *ran.steal),
+            profile_warnings=self.profile_warnings,
         )
 
     def clear(self) -> None:
         self.client.clear_profile(pid_input=self.plan.profile_id)
 
     @property
-    def host(self) -> str:
-        return str(self.client.get_connection_info()["server"])
-
-    @property
     def has_missed(self) -> bool:
         return bool(self.readings.counters.missed_flows)
-
-    def why_lost(self) -> str | None:
-        return self.client.why_lost(self._owned)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
-from typing import Any
 
 from allosaur.report import (
+    LATENCY_COLUMNS,
     SIDES,
     Chart,
     Check,
@@ -32,8 +33,8 @@ from allosaur.report import (
 from allosaur.run._part import errors_headline, missed_headline, part_of
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run._verdict import Verdict
-from allosaur.run.flows import _hints
 from allosaur.run.flows._counts import FlowCounts
+from allosaur.run.flows._hints import hint, meaning, told_shortly
 from allosaur.run.flows._verdict import ends, undecided_errors
 
 _NOTE = (
@@ -49,35 +50,40 @@ _NOTE_TIMES = (
     "Connect: from the SYN of a client to its connection. First byte: from the beginning of a flow to its "
     "first data. Whole program: to the end of the program, where it completed."
 )
+_BOTH_SIDES = (text(""), number("clients"), number("servers"))
 
 
 def part(outcome: FlowCounts, verdict: Verdict) -> Part:
     """Return the part of the report."""
     thresholds = Thresholds(one.threshold for one in verdict.thresholds)
-    more = checks(outcome, thresholds), _look_at(outcome)
-    return part_of("flows", outcome, verdict, headlines(outcome), sections(outcome), *more)
+    # What to do about the first kinds of trouble.
+    remedies = dict.fromkeys(remedy for _, name, _ in outcome.trouble if (remedy := hint(name)))
+    return part_of(
+        *("flows", outcome, verdict, list(_headlines(outcome)), _sections(outcome)),
+        checks(outcome, thresholds),
+        list(remedies)[:3],
+    )
 
 
 def checks(outcome: FlowCounts, thresholds: Thresholds = NONE) -> list[Check]:
     """Return what a report says must hold, and whether it did, but for what thresholds decide on."""
     counters, plan = outcome.counters, outcome.plan
-    opened = counters.client.begun_flows
     found: list[Check] = []
-    if not plan.servers_only:
+    if not plan.servers_only and not thresholds.decide("missed"):
         missed = counters.missed_flows
-        text = (
-            "the server did not count it" if missed is None else f"{missed:,} of {counters.offered_flows:,}"
-        )
-        if not thresholds.decide("missed"):
-            found.append(Check("flows that were missed", not missed and opened > 0, text))
+        said = "the server did not count it"
+        if missed is not None:
+            said = f"{missed:,} of {counters.offered_flows:,}"
+        found.append(Check("flows that were missed", not missed and counters.client.begun_flows > 0, said))
     failed = ends(outcome, thresholds)
     found.append(Check("flows that completed", not failed, "; ".join(failed) or _completed(counters)))
-    wrong = _hints.told_shortly(undecided_errors(counters, thresholds))
+    wrong = told_shortly(undecided_errors(counters, thresholds))
     found.append(Check("error counters", not wrong, wrong or "all are zero"))
     if outcome.is_comparable:
+        lost_bytes = None if plan.resetting else counters.lost_bytes
         for what, lost, check in (
             ("UDP messages that were lost", counters.lost_messages, "messages"),
-            ("bytes of TCP that were lost", None if plan.resetting else counters.lost_bytes, "bytes"),
+            ("bytes of TCP that were lost", lost_bytes, "bytes"),
         ):
             if lost is not None and not thresholds.decide(check):
                 found.append(Check(what, lost == 0, f"{lost:,}"))
@@ -91,49 +97,46 @@ def _completed(counters: FlowCounters) -> str:
     return ", ".join(f"{one.completed:,} at {side}s" for side, one in ours) or "none"
 
 
-def sections(outcome: FlowCounts) -> list[Section]:
+def _sections(outcome: FlowCounts) -> list[Section]:
     """Return the charts and tables."""
     counters = outcome.counters
     data = [_data_chart(outcome, sender, receiver) for sender, receiver in (SIDES, SIDES[::-1])]
     charts = [_flows_chart(outcome), _open_chart(outcome), *data, _errors_chart(outcome)]
+    end_s = outcome.rates[-1].time_s if outcome.rates else 0.0
     return [
-        Section("Flows over time", charts),
+        Section("Flows over time", [replace(chart, end_s=end_s) for chart in charts]),
         Section("How flows ended", tables=[_ends(counters)], note=_NOTE_ENDS),
         Section("Errors", tables=[_errors(outcome)]),
         Section("Times of flows", tables=[_times(counters)], note=_NOTE_TIMES),
-        latency_section("Latency of echo requests", "echo", _latency_rows(outcome.latency)),
+        latency_section("Latency of echo requests", "echo", _latency_rows(outcome)),
         Section("Totals of flows", tables=[_totals(counters)], note=_NOTE),
         Section("Template groups", tables=[_groups(outcome)]),
     ]
 
 
-def headlines(outcome: FlowCounts) -> list[Headline]:
+def _headlines(outcome: FlowCounts) -> Iterator[Headline]:
     """Return the numbers that stand first."""
-    counters = outcome.counters
+    counters, duration_s = outcome.counters, outcome.elapsed_s
     side = counters.opener
     opened, connected = side.begun_flows, side.connected_flows
-    found = [
-        Headline("Flows opened" if side is counters.client else "Flows that came", count(opened)),
-        Headline(
-            "Flows connected", count(connected), f"{share(connected, opened)} of them", connected < opened
-        ),
-    ]
+    yield Headline("Flows opened" if side is counters.client else "Flows that came", count(opened))
+    note = f"{share(connected, opened)} of them"
+    yield Headline("Flows connected", count(connected), note, connected < opened)
     if counters.outcomes is not None:
         ours = counters.outcomes.client if side is counters.client else counters.outcomes.server
         note = f"{share(ours.completed, opened)} of them"
-        found.append(Headline("Flows completed", count(ours.completed), note, ours.failed() > 0))
+        yield Headline("Flows completed", count(ours.completed), note, ours.failed() > 0)
     if counters.missed_flows is not None:
-        found.append(missed_headline("Not opened in time", counters.missed_flows, counters.offered_flows))
-    found.append(errors_headline(counters.error_events))
+        yield missed_headline("Not opened in time", counters.missed_flows, counters.offered_flows)
+    yield errors_headline(counters.error_events)
     lost = counters.lost_messages
     if lost is not None:
-        found.append(Headline("UDP messages lost", count(lost), "", lost > 0))
-    duration_s = outcome.elapsed_s
+        yield Headline("UDP messages lost", count(lost), "", lost > 0)
     if duration_s:
         both = 8 * (counters.client.tx_data_bytes + counters.server.tx_data_bytes) / duration_s
         note = f"{short(both, 'bps')} of data"
-        found.append(Headline("Flows a second, average", short(connected / duration_s), note))
-    return found + latency_headline(_latency_rows(outcome.latency))
+        yield Headline("Flows a second, average", short(connected / duration_s), note)
+    yield from latency_headline(_latency_rows(outcome))
 
 
 def _flows_chart(outcome: FlowCounts) -> Chart:
@@ -144,35 +147,27 @@ def _flows_chart(outcome: FlowCounts) -> Chart:
         "connected, servers": "server.connected_fps",
     }
     counters, duration_s = outcome.counters, outcome.elapsed_s
-    missed = (
-        "late ones were not counted"
-        if counters.missed_flows is None
-        else f"{counters.missed_flows:,} were late"
-    )
-    average = counters.client.connected_flows / duration_s if duration_s else 0.0
+    client, server, missed = counters.client, counters.server, counters.missed_flows
+    late = "late ones were not counted" if missed is None else f"{missed:,} were late"
+    average = client.connected_flows / duration_s if duration_s else 0.0
     sentence = (
-        f"{counters.offered_flows:,} flows were offered, {counters.client.begun_flows:,} were opened, "
-        f"{missed}; clients connected {short(average)} a second on average."
+        f"{counters.offered_flows:,} flows were offered, {client.begun_flows:,} were opened, {late}; "
+        f"clients connected {short(average)} a second on average."
     )
-    if not counters.client.begun_flows:
-        sentence = (
-            f"{counters.server.begun_flows:,} flows came, {counters.server.connected_flows:,} were connected."
-        )
-    points = whole(outcome.rates, outcome.elapsed_s)
-    return _chart(outcome, "flows", "Flows", "per second", sentence, _series(points, lines))
+    if not client.begun_flows:
+        sentence = f"{server.begun_flows:,} flows came, {server.connected_flows:,} were connected."
+    drawn = _series(whole(outcome.rates, duration_s), lines)
+    return Chart("Flows", "per second", drawn, sentence=sentence, name="flows")
 
 
 def _open_chart(outcome: FlowCounts) -> Chart:
-    lines = {
-        "active": "active_flows",
-        "established": "established_flows",
-    }
     top = max((one.active_flows for one in outcome.rates), default=0)
     sentence = (
         f"Up to {top:,} flows were open at a time. Active ones are opened, established ones are answered."
     )
+    lines = {"active": "active_flows", "established": "established_flows"}
     drawn = _series(_from_zero(outcome.rates), lines)
-    return _chart(outcome, "open", "Open flows", "at a time", sentence, drawn, is_whole=True)
+    return Chart("Open flows", "at a time", drawn, sentence=sentence, name="open", is_whole=True)
 
 
 def _data_chart(outcome: FlowCounts, sender: str, receiver: str) -> Chart:
@@ -184,8 +179,8 @@ def _data_chart(outcome: FlowCounts, sender: str, receiver: str) -> Chart:
     average = 8 * outcome.counters.side(sender).tx_data_bytes / duration_s if duration_s else 0.0
     sentence = f"The {sender}s' applications sent {short(average, 'bps')} on average."
     # Data go on until the last flow is closed, so only the first interval is not whole.
-    title, drawn = f"Data of {sender}s", _series(outcome.rates[1:], lines)
-    return _chart(outcome, f"data-{sender}", title, "bits per second", sentence, drawn)
+    drawn = _series(outcome.rates[1:], lines)
+    return Chart(f"Data of {sender}s", "bits per second", drawn, sentence=sentence, name=f"data-{sender}")
 
 
 def _errors_chart(outcome: FlowCounts) -> Chart:
@@ -193,31 +188,14 @@ def _errors_chart(outcome: FlowCounts) -> Chart:
     errors = outcome.counters.error_events
     failed = max((one.failed_flows for one in outcome.rates), default=0)
     rates = _from_zero(outcome.rates) if errors or failed else []
-    lines = {
-        "errors": "errors",
-        "failed flows": "failed_flows",
-    }
     sentence = f"{failed:,} flows failed, {errors:,} errors were counted; the tables below have each kind."
-    drawn = _series(rates, lines)
-    return _chart(outcome, "errors", "Errors so far", "counted", sentence, drawn, is_whole=True)
+    drawn = _series(rates, {"errors": "errors", "failed flows": "failed_flows"})
+    return Chart("Errors so far", "counted", drawn, sentence=sentence, name="errors", is_whole=True)
 
 
 def _from_zero(rates: Sequence[FlowRates]) -> list[FlowRates]:
     """Return the rates, and before them the start, at which nothing was there yet."""
     return [FlowRates(0.0), *rates] if rates else []
-
-
-def _chart(
-    outcome: FlowCounts,
-    name: str,
-    title: str,
-    unit: str,
-    sentence: str,
-    series: Sequence[Series],
-    is_whole: bool = False,
-) -> Chart:
-    end_s = _end_s(outcome)
-    return Chart(title, unit, series, sentence=sentence, name=name, end_s=end_s, is_whole=is_whole)
 
 
 def _series(rates: Sequence[FlowRates], lines: Mapping[str, str]) -> list[Series]:
@@ -230,23 +208,18 @@ def _series(rates: Sequence[FlowRates], lines: Mapping[str, str]) -> list[Series
     return [Series(name, [*drawn[name]], is_filled=place == 0) for place, name in enumerate(told)]
 
 
-def _end_s(outcome: FlowCounts) -> float:
-    return outcome.rates[-1].time_s if outcome.rates else 0.0
-
-
 def _totals(counters: FlowCounters) -> Table:
     rows: list[tuple[str, ...]] = [("offered flows", count(counters.offered_flows), "")]
     if counters.missed_flows:
         rows.append(("flows not opened in time", count(counters.missed_flows), ""))
     for label, values in counters.totals():
         rows.append((label.replace("active flows", "active flows at the end"), *map(count, values)))
-    return Table("Totals of both sides", [text(""), number("clients"), number("servers")], rows)
+    return Table("Totals of both sides", _BOTH_SIDES, rows)
 
 
 def _errors(outcome: FlowCounts) -> Table:
     rows = [
-        (_hints.meaning(name), side + "s", count(number), _hints.hint(name), name)
-        for side, name, number in _trouble(outcome)
+        (meaning(name), f"{side}s", count(number), hint(name), name) for side, name, number in outcome.trouble
     ]
     columns = [
         text("what was counted"),
@@ -262,7 +235,7 @@ def _ends(counters: FlowCounters) -> Table:
     rows: list[tuple[str, ...]] = []
     if counters.outcomes is not None and counters.client.begun_flows + counters.server.begun_flows:
         rows = [(label, *map(count, values)) for label, values in counters.outcomes.rows()]
-    return Table("How flows ended", [text(""), number("clients"), number("servers")], rows)
+    return Table("How flows ended", _BOTH_SIDES, rows)
 
 
 def _times(counters: FlowCounters) -> Table:
@@ -271,49 +244,24 @@ def _times(counters: FlowCounters) -> Table:
 
 
 def _groups(outcome: FlowCounts) -> Table:
-    columns = [
-        text("group"),
-        *map(number, ("opened", "connected", "bytes clients sent", "bytes servers sent")),
-        text("errors"),
-    ]
-    rows = [
-        (
-            name,
-            count(one.client.begun_flows),
-            count(one.client.connected_flows),
-            count(one.client.tx_data_bytes),
-            count(one.server.tx_data_bytes),
-            ", ".join(dict.fromkeys(_hints.meaning(name) for _, name, _ in one.trouble())) or "none",
-        )
-        for name, one in outcome.groups.items()
-    ]
+    titles = ("opened", "connected", "bytes clients sent", "bytes servers sent")
+    rows = []
+    for name, one in outcome.groups.items():
+        client, sent = one.client, one.server.tx_data_bytes
+        wrong = ", ".join(dict.fromkeys(meaning(error) for _, error, _ in one.trouble()))
+        counts = map(count, (client.begun_flows, client.connected_flows, client.tx_data_bytes, sent))
+        rows.append((name, *counts, wrong or "none"))
+    columns = [text("group"), *map(number, titles), text("errors")]
     return Table("What was counted of each group", columns, rows)
 
 
-def _trouble(outcome: FlowCounts) -> list[tuple[str, str, int]]:
-    expected = ("cut_off",) if outcome.is_cut_off_asked else ()
-    return [one for one in outcome.counters.trouble() if one[1] not in expected]
-
-
-def _look_at(outcome: FlowCounts) -> list[str]:
-    """Return what to do about the first kinds of trouble."""
-    found = (_hints.hint(name) for _, name, _ in _trouble(outcome))
-    return list(dict.fromkeys(hint for hint in found if hint))[:3]
-
-
-def _latency_rows(latency: Mapping[int, Mapping[str, Any]]) -> list[LatencyRow]:
+def _latency_rows(outcome: FlowCounts) -> list[LatencyRow]:
     return [
         LatencyRow(
             f"port {port}",
-            int(one.get("received", 0)),
-            StreamLatency(
-                float(one["min_us"]),
-                float(one["average_us"]),
-                float(one["max_us"]),
-                float(one["jitter_us"]),
-                *(one.get(f"{name}_us") for name in ("p50", "p90", "p99", "p99_9")),
-            ),
+            one["received"],
+            StreamLatency(**{name: one[name] for name in LATENCY_COLUMNS.values() if name in one}),
         )
-        for port, one in sorted(latency.items())
+        for port, one in sorted(outcome.latency.items())
         if one.get("received") and "min_us" in one
     ]

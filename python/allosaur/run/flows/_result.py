@@ -11,11 +11,20 @@ from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run._verdict import Verdict
 from allosaur.run.flows import _report, _tables, _verdict
 from allosaur.run.flows._counts import FlowCounts
+from allosaur.run.flows._hints import error_lines
 
 
 @dataclass(frozen=True)
 class FlowResult(FlowCounts):
     """What a run of flows did."""
+
+    @property
+    def asked(self) -> str:
+        return f"{self.plan.multiplier:g} times the profile's flows"
+
+    @property
+    def ran(self) -> str:
+        return f"{self.elapsed_s:.2f} s, and {self.closing_s:.2f} s more until flows were closed"
 
     def reasons(self, thresholds: Thresholds = NONE) -> list[str]:
         return _verdict.reasons(self, thresholds)
@@ -27,7 +36,7 @@ class FlowResult(FlowCounts):
         return _tables.tables(self)
 
     def alarms(self) -> list[str]:
-        return _tables.errors(self.counters, ("cut_off",) if self.is_cut_off_asked else ())
+        return error_lines(self.trouble)
 
     def ended(self) -> str:
         closing = f", closed flows for {_format.seconds(self.closing_s)}" if self.closing_s >= 0.1 else ""
@@ -43,14 +52,6 @@ class FlowResult(FlowCounts):
 
     def fields(self) -> dict[str, Any]:
         return _tables.fields(self)
-
-    @property
-    def asked(self) -> str:
-        return f"{self.plan.multiplier:g} times the profile's flows"
-
-    @property
-    def ran(self) -> str:
-        return f"{self.elapsed_s:.2f} s, and {self.closing_s:.2f} s more until flows were closed"
 
     def part(self, verdict: Verdict) -> Part:
         return _report.part(self, verdict)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways
+from allosaur.cli import _arguments, _gateways, _profile
 from allosaur.cli._access import check_ports, refuse_running, take
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.report import PortCounters, Sampler, StreamCounters, total
-from allosaur.run import _clocks
-from allosaur.run._load import Load, Phase, Ran, Server
+from allosaur.run._load import Asked, Phase, PortLoad, Server
+from allosaur.run._result import Ran
 from allosaur.run._thresholds import Threshold, Thresholds
 from allosaur.run.streams import _groups, _loss_hints
-from allosaur.run.streams._counts import Plan
-from allosaur.run.streams._directions import directions, pair_of
+from allosaur.run.streams._counts import Plan, StreamCounts, pair_of
 from allosaur.run.streams._groups import Grouping, stream_counters
 from allosaur.run.streams._live_loss import LiveLoss
 from allosaur.run.streams._metrics import METRICS, refuse_unmeasured
@@ -38,27 +36,14 @@ _SETTLE_SHARE = 0.01
 """Counted by ports: what arrives slower than this share of what was sent is of others, and not waited for."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """What to put onto the ports."""
-
-    path: Path
-    profiles: Mapping[int, STLProfile]
-    """By port."""
-    tunables: Mapping[str, Any] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    grouped: bool = True
-    """Whether streams get packet groups; else ports are counted."""
-
-
 def watched_ports(sending: Sequence[int], port_count: int) -> list[int]:
     """Return the ports to read: those that send and their peers, as far as they exist."""
     wanted = {*sending, *(pair_of(port) for port in sending)}
     return sorted(port for port in wanted if port < port_count)
 
 
-class StreamLoad(Load[StreamResult]):
-    """Streams: those of a source, or those that are on the ports of a client already.
+class StreamLoad(PortLoad[StreamResult]):
+    """Streams: those of a profile, or those that are on the ports of a client already.
 
     `grouping` says which packets are the run's own; without it the ports are counted. `begin` starts
     something else in the place of the streams.
@@ -81,16 +66,15 @@ class StreamLoad(Load[StreamResult]):
         client: STLClient | None = None,
         grouping: Grouping | None = None,
         begin: Callable[[], None] | None = None,
-        source: Source | None = None,
     ) -> None:
         self.plan = plan
         self.duration_s = plan.duration_s
         self.streams: list[StreamCounters] = []
         """What was counted of streams that have a packet group, as it was read last."""
         self.grouping = grouping or Grouping.none(plan.ports, "they have no packet groups")
-        self._source = source
+        self._profiles: Mapping[int, STLProfile] = {}
+        self._is_grouped = True
         self._begin = begin
-        self._owned: Sequence[int] = ()
         self.still_arriving = False
         """Packets still came when the waiting for them ended."""
         self._changes: Sequence[str] = ()
@@ -98,6 +82,21 @@ class StreamLoad(Load[StreamResult]):
         self._history: list[float] = []
         if client is not None:
             self._use(client)
+
+    @classmethod
+    def read(cls, asked: Asked) -> StreamLoad:
+        """Read a profile for the ports that send it. Raises :class:`CommandError`: it needs no server."""
+        options = asked.options
+        ports = list(asked.ports or [0])
+        if not asked.is_one_of_several:
+            _arguments.refuse_options_of_flows(options)
+            options.ports = ports  # the command line that makes it again tells them
+        tunables = _profile.merged(asked.tunables)
+        load = cls(Plan(ports, asked.multiplier, options.duration, force=options.force))
+        with _profile.noted_warnings() as load.profile_warnings:
+            load._profiles = {port: _profile.load(asked.path, port % 2, port, tunables) for port in ports}
+        load._is_grouped = not options.port_counters
+        return load
 
     def claims(self) -> list[int]:
         return list(self.plan.ports)
@@ -123,22 +122,20 @@ class StreamLoad(Load[StreamResult]):
             yield
 
     def check(self, thresholds: Sequence[Threshold]) -> None:
-        client, ports, source = self.client, list(self.plan.ports), self._source
-        assert source is not None, "a load that is set up in a run has a source"
+        client, ports = self.client, list(self.plan.ports)
         refuse_running(client, ports, self.plan.force)
         take(client, ports, self.plan.force)
         with explained("cannot clear the ports"):
             client.stop(ports=ports)
             client.remove_all_streams(ports=ports)
-        self._put = {port: profile.get_streams() for port, profile in source.profiles.items()}
+        self._put = {port: profile.get_streams() for port, profile in self._profiles.items()}
         with explained("cannot read the packet groups"):
-            self.grouping = _groups.assign(client, self._put, wanted=source.grouped)
+            self.grouping = _groups.assign(client, self._put, wanted=self._is_grouped)
         refuse_unmeasured(Thresholds(thresholds), client, self.plan, self._put, self.grouping)
 
     def put(self, interrupt: Interrupt) -> None:
-        assert self._source is not None
         for port, streams in self._put.items():
-            with explained(f"profile {self._source.path}, port {port}", EXIT_USAGE):
+            with explained(f"profile {self.profile}, port {port}", EXIT_USAGE):
                 self.client.add_streams(streams, ports=[port])
         ports = _gateways.of_streams(self.client, list(self.plan.ports))
         _gateways.wait(self.client, ports, interrupt, self.plan.force)
@@ -164,9 +161,9 @@ class StreamLoad(Load[StreamResult]):
     def moment(self, now_s: float, phase: Phase) -> StreamMoment:
         readings = self.readings
         self._history.append(sum(rates.tx_pps for rates in readings.recent(_RECENT_S).values()))
-        found = directions(self.grouping, self.plan.ports, readings.counters, self.streams)
+        found = self._counts().directions
         lost = {one.port: self._losses.setdefault(one.port, LiveLoss()).take(now_s, one) for one in found}
-        return StreamMoment(self.plan, now_s, readings.counters, readings.recent(), self._history, lost)
+        return StreamMoment(now_s, self.duration_s, readings.counters, readings.recent(), self._history, lost)
 
     def stop(self) -> None:
         self._changes = self._links.changes()
@@ -193,47 +190,34 @@ class StreamLoad(Load[StreamResult]):
         self.still_arriving = received < sent
 
     def result(self, ran: Ran) -> StreamResult:
-        readings = self.readings
-        hints: list[str] = []
-        if not ran.cut_short:
-            found = directions(self.grouping, self.plan.ports, readings.counters, self.streams)
-            hints = _loss_hints.hints(self.client, found, readings.counters, self.streams)
-        impossible = ((one.name, one.impossible_times or 0) for one in self.streams)
+        counts = self._counts()
+        rates = {port: self.readings.rates(port, ran.elapsed_s) for port in self.plan.watched}
+        hints = [] if ran.cut_short else _loss_hints.hints(self.client, counts)
         return StreamResult(
-            self.plan,
-            readings.counters,
-            {port: readings.rates(port, ran.elapsed_s) for port in self.plan.watched},
-            grouping=self.grouping,
-            streams=self.streams,
+            **vars(ran),
+            **vars(replace(counts, rates=rates)),
             still_arriving=self.still_arriving,
             link_changes=self._changes,
-            elapsed_s=ran.elapsed_s,
-            warnings=[*map(str, self.client.get_warnings()), *_clocks.told(impossible)],
-            profile_warnings=self._source.warnings if self._source else (),
+            warnings=self.warnings((one.name, one.impossible_times or 0) for one in self.streams),
+            profile_warnings=self.profile_warnings,
             hints=[*hints, *ran.steal],
-            overdue=ran.overdue,
-            exit_code=ran.exit_code,
-            cut_short=ran.cut_short,
         )
 
     def clear(self) -> None:
         self.client.remove_all_streams(ports=list(self.plan.ports))
 
     @property
-    def host(self) -> str:
-        return str(self.client.get_connection_info()["server"])
-
-    @property
     def has_missed(self) -> bool:
         return bool(total(self.readings.counters.values()).missed_packets)
-
-    def why_lost(self) -> str | None:
-        return self.client.why_lost(self._owned)
 
     def _use(self, client: STLClient) -> None:
         self.client = client
         watched = self.plan.watched or watched_ports(self.plan.ports, client.get_port_count())
         self.plan = replace(self.plan, watched=watched)
+
+    def _counts(self) -> StreamCounts:
+        counters = self.readings.counters
+        return StreamCounts(self.plan, counters, grouping=self.grouping, streams=self.streams)
 
     def _read(self) -> dict[int, PortCounters]:
         """Read the counters of ports and of packet groups; give those of the ports."""

@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from allosaur.report import Direction, PortCounters, StreamCounters
-from allosaur.run.streams._directions import pair_of
+from allosaur.report import Direction, PortCounters
+from allosaur.run.streams._counts import StreamCounts, pair_of
 
 if TYPE_CHECKING:
     from allosaur import STLClient
@@ -41,27 +41,17 @@ class Links:
         return found
 
 
-def hints(
-    client: STLClient,
-    found: Sequence[Direction],
-    counters: Mapping[int, PortCounters],
-    streams: Sequence[StreamCounters],
-) -> list[str]:
+def hints(client: STLClient, counts: StreamCounts) -> list[str]:
     """Return what to look at for each direction of which nothing arrived."""
     said: dict[str, None] = {}
-    for one in found:
+    for one in counts.directions:
         if one.sent_packets and one.lost_packets == one.sent_packets:
-            for sentence in _of_direction(client, one, counters, streams):
-                said[sentence] = None
+            said |= dict.fromkeys(_of_direction(client, one, counts))
     return list(said)
 
 
-def _of_direction(
-    client: STLClient,
-    one: Direction,
-    counters: Mapping[int, PortCounters],
-    streams: Sequence[StreamCounters],
-) -> list[str]:
+def _of_direction(client: STLClient, one: Direction, counts: StreamCounts) -> list[str]:
+    counters = counts.counters
     port, peer = client.get_port(one.port), client.ports.get(pair_of(one.port))
     if peer is None:
         return _addresses(client, port)
@@ -71,7 +61,14 @@ def _of_direction(
         if not end.is_link_up
     ]
     if "memory" in (port.info.get("driver"), peer.info.get("driver")):
-        return [*said, *_of_memory(port, peer)]
+        ports = " and ".join(
+            f"port {end.port_id} ({end.info.get('description', 'port')})" for end in (port, peer)
+        )
+        return [
+            *said,
+            f"{ports} are ports in memory: they need to be joined to each other, and their link must not "
+            f"lose everything (`loss`)",
+        ]
     said += _addresses(client, port)
     said += _sizes(one.port, counters)
     other = counters[peer.port_id].rx_packets if peer.port_id in counters else 0
@@ -80,24 +77,13 @@ def _of_direction(
         f"look at what arrives at the other end: `allosaur capture --rx {peer.port_id}`{there}; "
         f"nothing there: the device has no route to the packets' destination, or drops them"
     )
-    back = counters[port.port_id].rx_packets - sum(
-        stream.rx_by_port.get(port.port_id, 0) for stream in streams
-    )
+    back = counters[port.port_id].rx_packets - counts.own(port.port_id)
     if back > 0:
         said.append(
             f"port {port.port_id} received {back:,} packets that are not of this run: an ICMP error among "
             f"them says why the device forwards nothing (`allosaur capture --rx {port.port_id} -f icmp -n 5`)"
         )
     return said
-
-
-def _of_memory(port: Port, peer: Port) -> list[str]:
-    """Return what can be wrong between ports in memory: how they are joined."""
-    return [
-        f"port {port.port_id} ({port.info.get('description', 'port')}) and port {peer.port_id} "
-        f"({peer.info.get('description', 'port')}) are ports in memory: they need to be joined to each "
-        f"other, and their link must not lose everything (`loss`)"
-    ]
 
 
 def _addresses(client: STLClient, port: Port) -> list[str]:

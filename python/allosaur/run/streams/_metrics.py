@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from allosaur.run._metrics import (
-    LATENCY,
-    MISSED,
-    PERCENTILE,
-    TELLS_NOT,
-    Row,
-    Rows,
-    Value,
-    Values,
-    latency,
-    share_and_count,
-)
-from allosaur.run._thresholds import (
     BPS,
     COUNT,
     EACH,
+    LATENCY,
+    MISSED,
+    PERCENTILE,
     PPS,
+    SHARE,
+    TELLS_NOT,
     Document,
     Labels,
     Metric,
-    Thresholds,
-    Unit,
-    refuse_unknown,
-    unmeasured,
+    Row,
+    Rows,
+    latency,
+    with_count,
 )
-from allosaur.run.streams._counts import Plan
-from allosaur.run.streams._directions import pair_of
+from allosaur.run._thresholds import Thresholds, refuse_unknown, unmeasured
+from allosaur.run.streams._counts import Plan, pair_of
 from allosaur.run.streams._groups import Grouping
 
 if TYPE_CHECKING:
     from allosaur import STLClient, STLStream
 
-_DIRECTION = "direction"
+_DIRECTION, _OTHER = "direction", "other"
 _PORT, _STREAM = "port", "stream"
-_BOTH = (_PORT, _STREAM)
 
 
 def _rows(source: str) -> Rows:
@@ -55,14 +48,13 @@ def _rows(source: str) -> Rows:
         for row in found:
             has_port = port == EACH or str(row["port"]) == port
             if has_port and (stream == EACH or stream in row["names"]):
-                yield _name(row), row
+                where = f"port {row['port']}"
+                yield f"stream {', '.join(row['names'])}, {where}" if "names" in row else where, row
 
     return rows
 
 
-def _name(row: Row) -> str:
-    port = f"port {row['port']}"
-    return f"stream {', '.join(row['names'])}, {port}" if "names" in row else port
+_DIRECTIONS, _PORTS, _STREAMS = map(_rows, ("directions", "ports", "streams"))
 
 
 def _measured(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
@@ -70,19 +62,9 @@ def _measured(document: Document, labels: Labels) -> Iterator[tuple[str, Row]]:
 
     Of a measured stream of which nothing arrived there is no time, but its packets are counted.
     """
-    for name, row in _rows("streams")(document, labels):
+    for name, row in _STREAMS(document, labels):
         if row["latency"] is not None or row["out_of_order_packets"] is not None:
             yield name, row["latency"] or {}
-
-
-def _field(*names: str, times: float = 1) -> Value:
-    """Return what reads the first of these keys that a row has."""
-
-    def value(row: Row) -> float | None:
-        found = next((row[name] for name in names if name in row), None)
-        return None if found is None else times * float(found)
-
-    return value
 
 
 def _offered(row: Row) -> float | None:
@@ -92,53 +74,39 @@ def _offered(row: Row) -> float | None:
 
 def _lost_known(row: Row) -> float | None:
     """Return what was sent by who knows what of it was lost."""
-    return None if row["lost_packets"] is None else _field("sent_packets", "tx_packets")(row)
-
-
-def _sum(source: str, part: str, whole: Value | None = None) -> Values:
-    return Values(_rows(source), _field(part), whole, is_summed=True)
-
-
-def _count(
-    name: str,
-    meaning: str,
-    read: Values,
-    labels: Sequence[str] = _BOTH,
-    needs: str = "",
-    decides: str = "",
-) -> Metric:
-    return Metric(name, COUNT, meaning, read, labels, needs, decides)
-
-
-def _rate(
-    name: str, meaning: str, of: str, unit: Unit, times: float = 1, labels: Sequence[str] = _BOTH
-) -> Metric:
-    read = Values(_rows("ports"), _field(of, times=times), per_second=True, is_summed=True)
-    return Metric(name, unit, meaning, read, labels)
+    if row["lost_packets"] is None:
+        return None
+    return float(row["sent_packets"] if "sent_packets" in row else row["tx_packets"])
 
 
 _LOST = "packets that were sent and not received, of those sent"
 _MISSED = "packets that were not sent in time, of those offered"
-_LOST_SUM = _sum("directions", "lost_packets", _lost_known)
-_MISSED_SUM = _sum("ports", "missed_packets", _offered)
-_TWICE_SUM = _sum("directions", "duplicate_packets")
 _TWICE = "packets that were received more often than they were sent"
 _LATE = "packets that arrived after later ones, of streams whose latency is measured"
-_OTHER = "packets of others that were received beside"
+_OTHERS = "packets of others that were received beside"
 _OFFERED = "packets offered a second: sent, lost at the port, and missed"
+_SENT_BITS = "bits sent a second, of layer 2 with FCS"
+_RECEIVED_BITS = "bits received a second, of layer 2 with FCS"
+_BOTH = (_PORT, _STREAM)
+_OF_DIRECTIONS = (_DIRECTIONS, _BOTH, _DIRECTION)
+_LOSS = Metric("loss", SHARE, _LOST, "lost_packets", *_OF_DIRECTIONS, "loss", _lost_known)
+_LATE_LOAD = Metric("missed", SHARE, _MISSED, "missed_packets", _PORTS, _BOTH, MISSED, "missed", _offered)
+_SUMS: tuple[Metric, ...] = (
+    *with_count("packets", _LOSS),
+    *with_count("packets", _LATE_LOAD),
+    Metric("duplicates.packets", COUNT, _TWICE, "duplicate_packets", *_OF_DIRECTIONS, "duplicates"),
+    Metric("out_of_order.packets", COUNT, _LATE, "out_of_order_packets", _STREAMS, _BOTH, LATENCY),
+    Metric("other.packets", COUNT, _OTHERS, "other_packets", _PORTS, (_PORT,), _OTHER),
+    Metric("tx.packets", COUNT, "packets sent", "tx_packets", _PORTS, _BOTH),
+    Metric("rx.packets", COUNT, "packets received", "rx_packets", _PORTS, _BOTH),
+    Metric("offered.pps", PPS, _OFFERED, "offered_packets", _PORTS, (_PORT,), per_second=True),
+    Metric("tx.pps", PPS, "packets sent a second", "tx_packets", _PORTS, _BOTH, per_second=True),
+    Metric("rx.pps", PPS, "packets received a second", "rx_packets", _PORTS, _BOTH, per_second=True),
+    Metric("tx.bps", BPS, _SENT_BITS, "tx_bytes", _PORTS, _BOTH, times=8, per_second=True),
+    Metric("rx.bps", BPS, _RECEIVED_BITS, "rx_bytes", _PORTS, _BOTH, times=8, per_second=True),
+)
 METRICS: tuple[Metric, ...] = (
-    *share_and_count("loss", "packets", _LOST, _LOST_SUM, _BOTH, _DIRECTION, "loss"),
-    *share_and_count("missed", "packets", _MISSED, _MISSED_SUM, _BOTH, MISSED, "missed"),
-    _count("duplicates.packets", _TWICE, _TWICE_SUM, _BOTH, _DIRECTION, "duplicates"),
-    _count("out_of_order.packets", _LATE, _sum("streams", "out_of_order_packets"), _BOTH, LATENCY),
-    _count("other.packets", _OTHER, _sum("ports", "other_packets"), (_PORT,), "other"),
-    _count("tx.packets", "packets sent", _sum("ports", "tx_packets")),
-    _count("rx.packets", "packets received", _sum("ports", "rx_packets")),
-    _rate("offered.pps", _OFFERED, "offered_packets", PPS, labels=(_PORT,)),
-    _rate("tx.pps", "packets sent a second", "tx_packets", PPS),
-    _rate("rx.pps", "packets received a second", "rx_packets", PPS),
-    _rate("tx.bps", "bits sent a second, of layer 2 with FCS", "tx_bytes", BPS, 8),
-    _rate("rx.bps", "bits received a second, of layer 2 with FCS", "rx_bytes", BPS, 8),
+    *(replace(one, is_summed=True) for one in _SUMS),
     *latency("a packet", "the packets", _measured, _BOTH),
 )
 """All metrics of streams."""
@@ -163,33 +131,32 @@ def refuse_unmeasured(
         needs = one.metric.needs
         ports = plan.ports if _STREAM in one.labels or needs == _DIRECTION else plan.watched
         refuse_unknown(one, _PORT, map(str, ports))
-        port = one.labels.get(_PORT, EACH)
+        port, stream = (one.labels.get(label, EACH) for label in _BOTH)
         rows = [row for row in grouping.rows if port in (EACH, str(row.port))]
         if _STREAM in one.labels or needs in (LATENCY, PERCENTILE):
             refuse_unknown(one, _STREAM, (name for row in rows for name in row.names))
-        if needs in (LATENCY, PERCENTILE):
-            stream = one.labels.get(_STREAM, EACH)
-            named = [row for row in rows if stream == EACH or stream in row.names]
-            if not any((row.port, row.pg_id) in measured for row in named):
-                raise unmeasured(
-                    one,
-                    "the profile does not measure latency there; give a stream "
-                    "flow_stats=STLFlowLatencyStats(pg_id=...)",
-                )
-        if needs in (PERCENTILE, MISSED) and not is_ours:
-            raise unmeasured(one, TELLS_NOT)
-        if needs == "other" and grouping.ungrouped:
-            raise unmeasured(one, "packets of others are not told from those of this run, counted by ports")
-        if needs == _DIRECTION:
-            _refuse_no_receiver(one, client, plan, grouping)
+        named = [row for row in rows if stream == EACH or stream in row.names]
+        is_timed = any((row.port, row.pg_id) in measured for row in named)
+        if needs in (LATENCY, PERCENTILE) and not is_timed:
+            why = (
+                "the profile does not measure latency there; give a stream "
+                "flow_stats=STLFlowLatencyStats(pg_id=...)"
+            )
+        elif needs in (PERCENTILE, MISSED) and not is_ours:
+            why = TELLS_NOT
+        elif needs == _OTHER and grouping.ungrouped:
+            why = "packets of others are not told from those of this run, counted by ports"
+        elif needs == _DIRECTION:
+            why = _no_receiver([one for one in plan.ports if port in (EACH, str(one))], client, grouping)
+        else:
+            continue
+        if why:
+            raise unmeasured(one, why)
 
 
-def _refuse_no_receiver(threshold: Any, client: STLClient, plan: Plan, grouping: Grouping) -> None:
-    """Raise :class:`CommandError` when nobody can receive what a threshold is about."""
-    port = threshold.labels.get(_PORT, EACH)
-    senders = [one for one in plan.ports if port in (EACH, str(one))]
+def _no_receiver(senders: Sequence[int], client: STLClient, grouping: Grouping) -> str:
+    """Return why nobody can receive what these ports send; empty where somebody can."""
     count = client.get_port_count()
-    if all(pair_of(one) >= count and (one in grouping.ungrouped or count == 1) for one in senders):
-        raise unmeasured(
-            threshold, f"no port receives what port {senders[0]} sends, so nobody knows of losses"
-        )
+    if any(pair_of(one) < count or (one not in grouping.ungrouped and count > 1) for one in senders):
+        return ""
+    return f"no port receives what port {senders[0]} sends, so nobody knows of losses"

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from allosaur.report import (
     NOT_COUNTED,
     Chart,
-    Direction,
     Headline,
     LatencyRow,
     Part,
@@ -28,86 +27,71 @@ from allosaur.report import (
 from allosaur.run._part import missed_headline, part_of
 from allosaur.run._verdict import Verdict
 from allosaur.run.streams import _over_time
-from allosaur.run.streams._counts import StreamCounts
+from allosaur.run.streams._counts import StreamOutcome
 
 _ROWS_MAX = 100
 """Rows of a table of streams. Those that lost most come first."""
+_OF_OTHERS = "Packets of others: what arrived beside the packets of this run."
+_NOT_TAKEN = "Not taken in time: packets that arrived faster than this machine takes them."
+_QUEUE_FULL = "Queue full: how often a port had no room for a packet; it was sent later, or not in time."
+_LOST_AT_PORT = (
+    "Lost at the port: packets that could not leave it, because its interface or the other end refused them, "
+    "and that it does not count as sent."
+)
 
 
-def part(outcome: StreamCounts, verdict: Verdict) -> Part:
+def part(outcome: StreamOutcome, verdict: Verdict) -> Part:
     """Return the part of the report."""
-    return part_of("streams", outcome, verdict, headlines(outcome), sections(outcome))
-
-
-def sections(outcome: StreamCounts) -> list[Section]:
-    """Return the charts and tables."""
-    directions = outcome.directions
-    charts = _over_time.charts(outcome.rates, directions, outcome.elapsed_s)
-    totals = [_directions_table(outcome, directions), _ports_table(outcome)]
-    return [
-        Section("Over time", charts.shown, note=" ".join(_notes_over_time(outcome, charts.note))),
+    charts = _over_time.charts(outcome.rates, outcome.directions, outcome.elapsed_s)
+    notes = [charts.note] if charts.note else []
+    if any(outcome.other_packets.values()):
+        notes.append("The charts are of the ports' counters: packets of others count, too.")
+    totals = [_directions_table(outcome), _ports_table(outcome)]
+    sections = [
+        Section("Over time", charts.shown, note=" ".join(notes)),
         latency_section("Latency of streams", "streams", _latency_rows(outcome.streams)),
         _streams_section(outcome.streams),
-        Section("Totals", tables=totals, note=_totals_note(outcome)),
+        Section("Totals", tables=totals, note=" ".join(_notes(outcome))),
         _sizes_section(outcome.total),
     ]
+    return part_of("streams", outcome, verdict, list(_headlines(outcome)), sections)
 
 
-def _notes_over_time(outcome: StreamCounts, note: str) -> Iterator[str]:
-    if note:
-        yield note
-    if any(outcome.other_packets.values()):
-        yield "The charts are of the ports' counters: packets of others count, too."
-
-
-def headlines(outcome: StreamCounts) -> list[Headline]:
+def _headlines(outcome: StreamOutcome) -> Iterator[Headline]:
     """Return the numbers that stand first."""
     directions, summed = outcome.directions, outcome.total
     sent = sum(one.sent_packets for one in directions)
     lost, duration_s = outcome.lost_packets, outcome.elapsed_s
-    found = [Headline("Packets sent", count(sent))]
+    yield Headline("Packets sent", count(sent))
     if lost is None:
-        found.append(Headline("Packets received", NOT_COUNTED, "no port receives them"))
+        yield Headline("Packets received", NOT_COUNTED, "no port receives them")
     else:
-        received = sum(one.received_packets for one in directions)
-        found += [
-            Headline("Packets received", count(received)),
-            Headline(
-                "Packets lost",
-                count(lost),
-                f"{share(lost, sent)} of those sent" if lost else "none at all",
-                lost > 0,
-            ),
-        ]
+        yield Headline("Packets received", count(sum(one.received_packets for one in directions)))
+        note = f"{share(lost, sent)} of those sent" if lost else "none at all"
+        yield Headline("Packets lost", count(lost), note, lost > 0)
     if twice := outcome.duplicate_packets:
-        found.append(Headline("Received twice", count(twice), "more than were sent", is_bad=True))
+        yield Headline("Received twice", count(twice), "more than were sent", is_bad=True)
     if summed.missed_packets is not None:
-        missed = missed_headline("Not sent in time", summed.missed_packets, summed.offered_packets)
-        found.append(missed)
+        yield missed_headline("Not sent in time", summed.missed_packets, summed.offered_packets)
     if duration_s:
         bits = short(8 * summed.tx_bytes / duration_s, "bps")
-        found.append(Headline("Rate sent, average", short(sent / duration_s, "pps"), bits))
-    return found + latency_headline(_latency_rows(outcome.streams))
+        yield Headline("Rate sent, average", short(sent / duration_s, "pps"), bits)
+    yield from latency_headline(_latency_rows(outcome.streams))
 
 
-def _directions_table(outcome: StreamCounts, directions: Sequence[Direction]) -> Table:
-    columns = [
-        text("from"),
-        text("received by"),
-        *map(number, ("offered", "sent", "received", "lost", "lost", "not sent in time", "twice")),
-        text("counted by"),
-    ]
-    some_lost = any(one.lost_packets for one in directions)
+def _directions_table(outcome: StreamOutcome) -> Table:
+    titles = ("offered", "sent", "received", "lost", "lost", "not sent in time", "twice")
+    columns = [text("from"), text("received by"), *map(number, titles), text("counted by")]
+    some_lost = any(one.lost_packets for one in outcome.directions)
     rows = []
-    for one in directions:
-        counters = outcome.counters.get(one.port)
+    for one in outcome.directions:
+        counters, lost = outcome.counters.get(one.port), one.lost_packets
         missed = None if counters is None else counters.missed_packets
-        lost = one.lost_packets
         rows.append(
             (
                 f"port {one.port}",
                 ", ".join(f"port {port}" for port in sorted(one.received_by_port)) or "no port",
-                count(one.sent_packets + (missed or 0)) if missed else "",
+                count(one.sent_packets + missed) if missed else "",
                 count(one.sent_packets),
                 count(one.received_packets) if lost is not None else NOT_COUNTED,
                 count(lost),
@@ -120,35 +104,20 @@ def _directions_table(outcome: StreamCounts, directions: Sequence[Direction]) ->
     return Table("Packets from port to port", columns, rows)
 
 
-def _ports_table(outcome: StreamCounts) -> Table:
-    header = (
-        "sent",
-        "bytes sent",
-        "received",
-        "bytes received",
-        "packets of others",
-        "not taken in time",
-        "queue full",
-        "lost at the port",
-        "lost by the link",
-    )
-    rows = []
-    for port, one in sorted(outcome.counters.items()):
-        others = outcome.other_packets.get(port)
-        rows.append(
-            (
-                f"port {port}",
-                *map(count, (one.tx_packets, one.tx_bytes, one.rx_packets, one.rx_bytes)),
-                _some(others),
-                _some(one.rx_overflow_packets),
-                count(one.queue_full),
-                _some(one.tx_lost_packets),
-                _some(one.rx_lost_packets),
-            )
+def _ports_table(outcome: StreamOutcome) -> Table:
+    titles = ("sent", "bytes sent", "received", "bytes received", "packets of others", "not taken in time")
+    columns = map(number, (*titles, "queue full", "lost at the port", "lost by the link"))
+    rows = [
+        (
+            f"port {port}",
+            *map(count, (one.tx_packets, one.tx_bytes, one.rx_packets, one.rx_bytes)),
+            *map(_some, (outcome.other_packets.get(port), one.rx_overflow_packets)),
+            count(one.queue_full),
+            *map(_some, (one.tx_lost_packets, one.rx_lost_packets)),
         )
-    return Table(
-        "What each port counted (bytes with frame check sequence)", [text("port"), *map(number, header)], rows
-    )
+        for port, one in sorted(outcome.counters.items())
+    ]
+    return Table("What each port counted (bytes with frame check sequence)", [text("port"), *columns], rows)
 
 
 def _some(value: int | None) -> str:
@@ -156,24 +125,19 @@ def _some(value: int | None) -> str:
     return count(value) if value else ""
 
 
-def _totals_note(outcome: StreamCounts) -> str:
-    said = []
+def _notes(outcome: StreamOutcome) -> Iterator[str]:
+    """Return what is to be said below the totals."""
+    counters = outcome.counters.values()
     if outcome.counted_by == "ports":
-        said.append("Counted by the ports' counters: packets of other programs count, too.")
+        yield "Counted by the ports' counters: packets of other programs count, too."
     if any(outcome.other_packets.values()):
-        said.append("Packets of others: what arrived beside the packets of this run.")
-    if any(one.rx_overflow_packets for one in outcome.counters.values()):
-        said.append("Not taken in time: packets that arrived faster than this machine takes them.")
-    if any(one.queue_full for one in outcome.counters.values()):
-        said.append(
-            "Queue full: how often a port had no room for a packet; it was sent later, or not in time."
-        )
-    if any(one.tx_lost_packets for one in outcome.counters.values()):
-        said.append(
-            "Lost at the port: packets that could not leave it, because its interface or the other end "
-            "refused them, and that it does not count as sent."
-        )
-    return " ".join(said)
+        yield _OF_OTHERS
+    if any(one.rx_overflow_packets for one in counters):
+        yield _NOT_TAKEN
+    if any(one.queue_full for one in counters):
+        yield _QUEUE_FULL
+    if any(one.tx_lost_packets for one in counters):
+        yield _LOST_AT_PORT
 
 
 def _latency_rows(streams: Sequence[StreamCounters]) -> list[LatencyRow]:
@@ -185,32 +149,23 @@ def _latency_rows(streams: Sequence[StreamCounters]) -> list[LatencyRow]:
 
 
 def _streams_section(streams: Sequence[StreamCounters]) -> Section:
-    columns = [
-        text("stream"),
-        text("from"),
-        *map(number, ("sent", "received", "lost", "lost", "not sent in time", "twice", "out of order")),
-    ]
+    titles = ("sent", "received", "lost", "lost", "not sent in time", "twice", "out of order")
     some_lost = any(one.lost_packets for one in streams)
-    shown = sorted(streams, key=lambda one: -one.lost_percent)[:_ROWS_MAX]
-    if len(streams) <= _ROWS_MAX:
-        shown = list(streams)
+    shown, note = list(streams), ""
+    if len(streams) > _ROWS_MAX:
+        shown = sorted(streams, key=lambda one: -one.lost_percent)[:_ROWS_MAX]
+        note = f"{len(shown)} of {len(streams):,} rows: those that lost most."
     rows = [
         (
             one.name,
             f"port {one.port}",
-            count(one.tx_packets),
-            count(one.rx_packets),
-            count(one.lost_packets),
+            *map(count, (one.tx_packets, one.rx_packets, one.lost_packets)),
             share(one.lost_packets, one.tx_packets) if some_lost else "",
-            _some(one.missed_packets),
-            _some(one.duplicate_packets),
-            _some(one.out_of_order_packets),
+            *map(_some, (one.missed_packets, one.duplicate_packets, one.out_of_order_packets)),
         )
         for one in shown
     ]
-    note = (
-        f"{len(shown)} of {len(streams):,} rows: those that lost most." if len(shown) < len(streams) else ""
-    )
+    columns = [text("stream"), text("from"), *map(number, titles)]
     return Section("Streams", tables=[Table("What was counted of each stream", columns, rows)], note=note)
 
 
@@ -226,12 +181,7 @@ def _sizes_section(summed: PortCounters) -> Section:
     columns = [text("bytes"), *map(number, ("sent", "received", "of all sent"))]
     names = [name.rstrip("-") + (" and more" if name.endswith("-") else "") for name in classes]
     rows = [
-        (
-            label,
-            count(sent.get(name, 0)),
-            count(received.get(name, 0)),
-            share(sent.get(name, 0), all_sent),
-        )
+        (label, *(count(of.get(name, 0)) for of in (sent, received)), share(sent.get(name, 0), all_sent))
         for label, name in zip(names, classes, strict=True)
     ]
     caption = "Packets of all ports, by frame size with frame check sequence"

@@ -10,12 +10,16 @@ from allosaur.report import Part
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run._verdict import Verdict
 from allosaur.run.streams import _report, _tables, _verdict
-from allosaur.run.streams._counts import StreamCounts
+from allosaur.run.streams._counts import StreamOutcome
 
 
 @dataclass(frozen=True)
-class StreamResult(StreamCounts):
+class StreamResult(StreamOutcome):
     """What a run of streams did."""
+
+    @property
+    def asked(self) -> str:
+        return f"{self.plan.multiplier} from port {','.join(map(str, self.plan.ports))}"
 
     def reasons(self, thresholds: Thresholds = NONE) -> list[str]:
         return _verdict.reasons(self, thresholds)
@@ -27,8 +31,7 @@ class StreamResult(StreamCounts):
         return _tables.tables(self)
 
     def ended(self) -> str:
-        lost, missed = _format.count(self.lost_packets), _format.count(self.missed_packets)
-        return f"Ran {_format.seconds(self.elapsed_s)}; lost {lost}, missed {missed}."
+        return f"Ran {_format.seconds(self.elapsed_s)}; {self.brief()[1]}."
 
     def brief(self) -> tuple[str, str]:
         lost, missed = _format.count(self.lost_packets), _format.count(self.missed_packets)
@@ -36,10 +39,6 @@ class StreamResult(StreamCounts):
 
     def fields(self) -> dict[str, Any]:
         return _tables.fields(self)
-
-    @property
-    def asked(self) -> str:
-        return f"{self.plan.multiplier} from port {','.join(map(str, self.plan.ports))}"
 
     def part(self, verdict: Verdict) -> Part:
         return _report.part(self, verdict)

@@ -9,39 +9,35 @@ from collections.abc import Sequence
 
 from allosaur.report import Direction
 from allosaur.run._thresholds import Thresholds
-from allosaur.run.streams._counts import StreamCounts
+from allosaur.run.streams._counts import StreamOutcome
 
 SETTLE_MAX_S = 10.0
 """Waiting for packets that still arrive ends here: a slow link may hold seconds of traffic."""
 
 
-def reasons(outcome: StreamCounts, thresholds: Thresholds) -> list[str]:
+def reasons(outcome: StreamOutcome, thresholds: Thresholds) -> list[str]:
     """Return why not all that was sent was received, once, or not all that was offered was sent."""
-    found = outcome.directions
     why = [
-        *_losses(outcome, found, thresholds),
-        *_duplicates(outcome, found, thresholds),
-        *_shortfalls(outcome, found, thresholds),
+        *_losses(outcome, thresholds),
+        *_duplicates(outcome, thresholds),
+        *_shortfalls(outcome, thresholds),
     ]
     if outcome.total.tx_packets == 0:
         why.insert(0, "nothing was sent")
-    if why:
-        why += outcome.link_changes
-        why += _counted_by_ports(outcome, found)
-    return why
+    return [*why, *outcome.link_changes, *_counted_by_ports(outcome)] if why else []
 
 
-def praise(outcome: StreamCounts) -> str:
+def praise(outcome: StreamOutcome) -> str:
     """Return what was found right, and which packets could not be told from others."""
     if outcome.lost_packets is None:
         summary = "all that was offered was sent (no port receives it)"
     else:
         summary = "all that was offered was sent, and all of it was received"
-    return "; ".join([summary, *_counted_by_ports(outcome, outcome.directions)])
+    return "; ".join([summary, *_counted_by_ports(outcome)])
 
 
 def _undecided(
-    thresholds: Thresholds, check: str, outcome: StreamCounts, port: int, count: int | None, counter: str
+    thresholds: Thresholds, check: str, outcome: StreamOutcome, port: int, count: int | None, counter: str
 ) -> int:
     """Return how many of the packets that count against a port no threshold decides on."""
     labels = {"port": [str(port)]}
@@ -55,12 +51,19 @@ def _undecided(
     return max(count - decided, 0)
 
 
-def _losses(outcome: StreamCounts, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
-    lossy = [
+def _undecided_directions(
+    thresholds: Thresholds, check: str, outcome: StreamOutcome, counter: str
+) -> list[Direction]:
+    """Return the directions of which packets count against it that no threshold decides on."""
+    return [
         one
-        for one in found
-        if _undecided(thresholds, "loss", outcome, one.port, one.lost_packets, "lost_packets")
+        for one in outcome.directions
+        if _undecided(thresholds, check, outcome, one.port, getattr(one, counter), counter)
     ]
+
+
+def _losses(outcome: StreamOutcome, thresholds: Thresholds) -> list[str]:
+    found, lossy = outcome.directions, _undecided_directions(thresholds, "loss", outcome, "lost_packets")
     if not lossy:
         return []
     lost = sum(one.lost_packets or 0 for one in lossy)
@@ -84,7 +87,7 @@ def _losses(outcome: StreamCounts, found: Sequence[Direction], thresholds: Thres
     ]
 
 
-def _lost_at_ports(outcome: StreamCounts, ports: Sequence[int]) -> str:
+def _lost_at_ports(outcome: StreamOutcome, ports: Sequence[int]) -> str:
     """Return which packets never left their port, as a part of a sentence."""
     lost = {port: outcome.counters[port].tx_lost_packets for port in ports if port in outcome.counters}
     return "".join(
@@ -95,12 +98,8 @@ def _lost_at_ports(outcome: StreamCounts, ports: Sequence[int]) -> str:
     )
 
 
-def _duplicates(outcome: StreamCounts, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
-    twice = [
-        one
-        for one in found
-        if _undecided(thresholds, "duplicates", outcome, one.port, one.duplicate_packets, "duplicate_packets")
-    ]
+def _duplicates(outcome: StreamOutcome, thresholds: Thresholds) -> list[str]:
+    twice = _undecided_directions(thresholds, "duplicates", outcome, "duplicate_packets")
     if not twice:
         return []
     parts = [
@@ -112,7 +111,7 @@ def _duplicates(outcome: StreamCounts, found: Sequence[Direction], thresholds: T
     return [f"{total:,} packets more were received than were sent ({'; '.join(parts)})"]
 
 
-def _shortfalls(outcome: StreamCounts, found: Sequence[Direction], thresholds: Thresholds) -> list[str]:
+def _shortfalls(outcome: StreamOutcome, thresholds: Thresholds) -> list[str]:
     counted, reasons = outcome.total, []
     missed = sum(
         _undecided(thresholds, "missed", outcome, port, one.missed_packets, "missed_packets")
@@ -124,7 +123,7 @@ def _shortfalls(outcome: StreamCounts, found: Sequence[Direction], thresholds: T
             f"load not reached: {counted.missed_packets:,} packets were not sent in time ({share:.3g} %)"
         )
     # What nobody receives has no losses on the way that it could be among.
-    received = {one.port for one in found if one.lost_packets is not None}
+    received = {one.port for one in outcome.directions if one.lost_packets is not None}
     if told := _lost_at_ports(outcome, [port for port in outcome.counters if port not in received]):
         reasons.append(told.removeprefix("; "))
     if outcome.overdue:
@@ -132,9 +131,9 @@ def _shortfalls(outcome: StreamCounts, found: Sequence[Direction], thresholds: T
     return reasons
 
 
-def _counted_by_ports(outcome: StreamCounts, found: Sequence[Direction]) -> list[str]:
+def _counted_by_ports(outcome: StreamOutcome) -> list[str]:
     """Say which packets were not told from those of others, and what that may hide."""
-    unclear = [one for one in found if one.ungrouped]
+    unclear = [one for one in outcome.directions if one.ungrouped]
     if not unclear or all(one.lost_packets is None for one in unclear):
         return []
     ports = ", ".join(str(one.port) for one in unclear)
