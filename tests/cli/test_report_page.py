@@ -34,8 +34,7 @@ from allosaur.report import (
     text,
     write_report,
 )
-from allosaur.run._result import Result
-from allosaur.run._verdict import Verdict
+from allosaur.run._result import Result, Verdict
 from allosaur.run.emulation._counts import Clients, Counter
 from allosaur.run.emulation._result import EmulationResult
 from allosaur.run.flows import _hints

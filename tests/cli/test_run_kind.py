@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
-from allosaur.report import Headline, Part, Readings, Report, write_report
+from allosaur.report import Headline, Readings, Report, Section, write_report
 from allosaur.run import (
     Load,
     Moment,
     Phase,
     Ran,
     Result,
-    Verdict,
     _drive,
     _junit,
     _summary,
@@ -38,6 +37,7 @@ from allosaur.run._verdict import joined
 class Pings(Result):
     """So many pings were answered of those that were sent."""
 
+    noun = "pings"
     sent: int
     answered: int
 
@@ -61,9 +61,11 @@ class Pings(Result):
     def fields(self) -> dict[str, Any]:
         return {"sent": self.sent, "answered": self.answered}
 
-    def part(self, verdict: Verdict) -> Part:
-        headlines = [Headline("sent", str(self.sent))]
-        return Part("pings", "pings", verdict.ok, verdict.summary, headlines, reasons=verdict.reasons)
+    def headlines(self) -> list[Headline]:
+        return [Headline("sent", str(self.sent))]
+
+    def sections(self) -> list[Section]:
+        return []
 
 
 class PingMoment(Moment):

@@ -6,8 +6,8 @@ Sampling, interrupts, verdicts, thresholds, progress and documents are written h
 
 from allosaur.run._drive import drive, drive_one
 from allosaur.run._load import Load, Moment, Phase, Server
-from allosaur.run._result import Ran, Result
-from allosaur.run._verdict import Verdict, judge, judge_by
+from allosaur.run._result import Ran, Result, Verdict
+from allosaur.run._verdict import judge, judge_by
 
 __all__ = [
     "Load",

@@ -17,10 +17,10 @@ from allosaur.run._drive import drive, told_of
 from allosaur.run._load import Load
 from allosaur.run._progress import progress
 from allosaur.run._registry import Registry
-from allosaur.run._result import Result
+from allosaur.run._result import Result, Verdict
 from allosaur.run._server import RunServer, server_of
 from allosaur.run._thresholds import Known, Thresholds
-from allosaur.run._verdict import Verdict, checks_of, exit_code, joined, judge_by
+from allosaur.run._verdict import exit_code, joined, judge_by
 from allosaur.server import LocalServer
 
 Loads = Mapping[str, Load[Any]]
@@ -203,9 +203,7 @@ def _report(options: argparse.Namespace, loads: Loads, judged: _Judged) -> Repor
         options, asked, options.duration, max((r.ran for r in judged.results.values()), key=len)
     )
     own = (
-        []
-        if judged.is_one
-        else [one for one in checks_of(judged.verdict) if _thresholds.REGISTRY in one.what]
+        [] if judged.is_one else [one for one in judged.verdict.checks() if _thresholds.REGISTRY in one.what]
     )
     title = Path(loads[next(iter(loads))].profile).name if judged.is_one else " + ".join(loads)
     verdict = judged.verdict

@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from allosaur.cli import _format
 from allosaur.cli._options import FOREVER
-from allosaur.report import Part
-from allosaur.run._thresholds import NONE, Thresholds
+from allosaur.report import Check, Headline, Part, Section, count, share
+from allosaur.run._thresholds import NONE, Checked, Thresholds
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a run kept its promise, and if not, why."""
+
+    ok: bool
+    summary: str
+    reasons: Sequence[str] = ()
+    thresholds: Sequence[Checked] = ()
+    """What became of each threshold."""
+    built_in: Mapping[str, Any] = field(default_factory=dict)
+    """With thresholds: the verdict without them, and what they allowed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the last keys of a run's document."""
+        return {
+            "ok": self.ok,
+            "verdict": self.summary,
+            "reasons": list(self.reasons),
+            "thresholds": [one.to_json() for one in self.thresholds],
+            "built_in": dict(self.built_in) or {"ok": self.ok, "verdict": self.summary, "allowed": []},
+        }
+
+    def checks(self) -> list[Check]:
+        """Return what a report lists of thresholds: what must hold, whether it did, and what was found."""
+        return [
+            Check(f"not {one.threshold.text}", one.ok, f"{one.value_text} {one.reading.where}".rstrip())
+            for one in self.thresholds
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +67,8 @@ class Ran:
 class Result(Ran, ABC):
     """What a load did. A kind of traffic adds what it counted, and the rules by which it is judged."""
 
+    noun: ClassVar[str]
+    """What a report calls the kind of traffic."""
     warnings: Sequence[str] = ()
     profile_warnings: Sequence[str] = ()
     """What the profile was warned of when it was loaded, which is printed already."""
@@ -89,5 +121,45 @@ class Result(Ran, ABC):
         return f"{self.elapsed_s:.2f} s"
 
     @abstractmethod
-    def part(self, verdict: Any) -> Part:
-        """Return what a report shows of it; `verdict` is a :class:`Verdict`."""
+    def headlines(self) -> Iterable[Headline]:
+        """Return the numbers that stand first in a report."""
+
+    @abstractmethod
+    def sections(self) -> Sequence[Section]:
+        """Return the charts and tables of a report."""
+
+    def checks(self, thresholds: Thresholds) -> Sequence[Check]:
+        """Return what a report says must hold, and whether it did, but for what thresholds decide on."""
+        return ()
+
+    @property
+    def remedies(self) -> Sequence[str]:
+        """What a report says to look at."""
+        return self.hints
+
+    def part(self, verdict: Verdict) -> Part:
+        """Return what a report shows of it."""
+        thresholds = Thresholds(one.threshold for one in verdict.thresholds)
+        return Part(
+            name=self.noun,
+            kind=self.noun,
+            ok=verdict.ok,
+            verdict=verdict.summary,
+            headlines=[*self.headlines()],
+            sections=self.sections(),
+            checks=[*self.checks(thresholds), *verdict.checks()],
+            reasons=verdict.reasons,
+            hints=self.remedies,
+            notes=[f"Warning: {warning}" for warning in self.all_warnings],
+        )
+
+
+def missed_headline(label: str, missed: int, offered: int) -> Headline:
+    """Return how much of the load was late."""
+    note = f"{share(missed, offered)} of the load" if missed else "the load was reached"
+    return Headline(label, count(missed), note, missed > 0)
+
+
+def errors_headline(errors: int) -> Headline:
+    """Return how often something went wrong."""
+    return Headline("Errors counted", count(errors), "" if errors else "all counters are zero", errors > 0)

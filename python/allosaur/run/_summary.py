@@ -8,8 +8,7 @@ from typing import Any
 from allosaur.cli import _format
 from allosaur.cli._options import FOREVER
 from allosaur.run import _thresholds
-from allosaur.run._result import Result
-from allosaur.run._verdict import Verdict
+from allosaur.run._result import Result, Verdict
 
 
 def text(result: Result, verdict: Verdict, more_hints: Sequence[str] = ()) -> str:

@@ -3,37 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_SETUP
-from allosaur.report import Check
 from allosaur.run._cut_short import UNTIL_THEN
-from allosaur.run._result import Result
+from allosaur.run._result import Result, Verdict
 from allosaur.run._thresholds import NONE, Checked, Thresholds
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a run kept its promise, and if not, why."""
-
-    ok: bool
-    summary: str
-    reasons: Sequence[str] = ()
-    thresholds: Sequence[Checked] = ()
-    """What became of each threshold."""
-    built_in: Mapping[str, Any] = field(default_factory=dict)
-    """With thresholds: the verdict without them, and what they allowed."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the last keys of a run's document."""
-        return {
-            "ok": self.ok,
-            "verdict": self.summary,
-            "reasons": list(self.reasons),
-            "thresholds": [one.to_json() for one in self.thresholds],
-            "built_in": dict(self.built_in) or {"ok": self.ok, "verdict": self.summary, "allowed": []},
-        }
 
 
 def judge(result: Result, thresholds: Thresholds = NONE) -> Verdict:
@@ -80,14 +55,6 @@ def joined(verdicts: Mapping[str, Verdict], own: Sequence[Checked] = ()) -> Verd
     }
     summary = "; ".join(reasons or [f"{name}: {one.summary}" for name, one in verdicts.items()])
     return Verdict(not reasons, summary, reasons, checked, built_in)
-
-
-def checks_of(verdict: Verdict) -> list[Check]:
-    """Return what a report lists of thresholds: what must hold, whether it did, and what was found."""
-    return [
-        Check(f"not {one.threshold.text}", one.ok, f"{one.value_text} {one.reading.where}".rstrip())
-        for one in verdict.thresholds
-    ]
 
 
 def exit_code(results: Sequence[Result], ok: bool) -> int:

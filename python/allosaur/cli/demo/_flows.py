@@ -13,7 +13,6 @@ from allosaur.cli.demo import _http
 from allosaur.report import Check, Part
 from allosaur.run import drive_one, judge
 from allosaur.run._progress import progress
-from allosaur.run.flows import _report as _run_report
 from allosaur.run.flows._access import load_file
 from allosaur.run.flows._counts import FlowPlan
 from allosaur.run.flows._load import FlowLoad
@@ -48,10 +47,7 @@ def run() -> FlowResult:
 
 def check(outcome: FlowResult) -> list[Check]:
     """Return what must hold of the flows, and whether it did."""
-    return [
-        Check(f"flows, {one.what}", one.ok, one.found)
-        for one in [*_checks(outcome), *_run_report.checks(outcome)]
-    ]
+    return [Check(f"flows, {one.what}", one.ok, one.found) for one in [*_checks(outcome), *outcome.checks()]]
 
 
 def part(outcome: FlowResult) -> Part:

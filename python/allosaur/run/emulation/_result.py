@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import Chart, Headline, Part, Section, Series, Table, count, number, share, text
-from allosaur.run._part import errors_headline, part_of
-from allosaur.run._result import Result
+from allosaur.report import Chart, Headline, Section, Series, Table, count, number, share, text
+from allosaur.run._result import Result, errors_headline
 from allosaur.run._thresholds import NONE, Thresholds
-from allosaur.run._verdict import Verdict
 from allosaur.run.emulation._counts import Clients, Counter
 
 _COUNTERS_SHOWN = 20
@@ -23,6 +21,7 @@ _NOTE = "Ready: a client that has its address and knows its gateway, as far as i
 class EmulationResult(Result):
     """What became of emulated clients."""
 
+    noun = "emulated clients"
     clients: Clients
     counters: Sequence[Counter] = ()
     """Those that are not zero."""
@@ -101,10 +100,10 @@ class EmulationResult(Result):
             "errors": [asdict(one) for one in self.errors],
         }
 
-    def part(self, verdict: Verdict) -> Part:
+    def sections(self) -> list[Section]:
         waiting = [(what, count(waiters)) for what, waiters in self.clients.waiting.items()]
         waits = [text("waits for"), number("clients")]
-        sections = [
+        return [
             Section("Clients over time", [self._chart()], note=_NOTE),
             Section(
                 "Clients that are not ready", tables=[Table("What they wait for at the end", waits, waiting)]
@@ -112,9 +111,8 @@ class EmulationResult(Result):
             Section("Errors of plugins", tables=[_table("Counters that should be zero", self.errors)]),
             Section("Counters of plugins", tables=[_table("What was counted of all clients", self._others)]),
         ]
-        return part_of("emulated clients", self, verdict, list(self._headlines()), sections)
 
-    def _headlines(self) -> Iterator[Headline]:
+    def headlines(self) -> Iterator[Headline]:
         asked, there, ready = self.clients.asked, self.clients.there, self.clients.ready
         yield Headline("Clients", count(there), f"of {count(asked)}", there < asked)
         yield Headline("Clients ready", count(ready), f"{share(ready, asked)} of them", ready < asked)

@@ -15,7 +15,6 @@ from allosaur.report import (
     FlowRates,
     Headline,
     LatencyRow,
-    Part,
     Section,
     Series,
     StreamLatency,
@@ -30,9 +29,8 @@ from allosaur.report import (
     times_table,
     whole,
 )
-from allosaur.run._part import errors_headline, missed_headline, part_of
-from allosaur.run._thresholds import NONE, Thresholds
-from allosaur.run._verdict import Verdict
+from allosaur.run._result import errors_headline, missed_headline
+from allosaur.run._thresholds import Thresholds
 from allosaur.run.flows._counts import FlowCounts
 from allosaur.run.flows._hints import hint, meaning, told_shortly
 from allosaur.run.flows._verdict import ends, undecided_errors
@@ -53,19 +51,7 @@ _NOTE_TIMES = (
 _BOTH_SIDES = (text(""), number("clients"), number("servers"))
 
 
-def part(outcome: FlowCounts, verdict: Verdict) -> Part:
-    """Return the part of the report."""
-    thresholds = Thresholds(one.threshold for one in verdict.thresholds)
-    # What to do about the first kinds of trouble.
-    remedies = dict.fromkeys(remedy for _, name, _ in outcome.trouble if (remedy := hint(name)))
-    return part_of(
-        *("flows", outcome, verdict, list(_headlines(outcome)), _sections(outcome)),
-        checks(outcome, thresholds),
-        list(remedies)[:3],
-    )
-
-
-def checks(outcome: FlowCounts, thresholds: Thresholds = NONE) -> list[Check]:
+def checks(outcome: FlowCounts, thresholds: Thresholds) -> list[Check]:
     """Return what a report says must hold, and whether it did, but for what thresholds decide on."""
     counters, plan = outcome.counters, outcome.plan
     found: list[Check] = []
@@ -97,7 +83,7 @@ def _completed(counters: FlowCounters) -> str:
     return ", ".join(f"{one.completed:,} at {side}s" for side, one in ours) or "none"
 
 
-def _sections(outcome: FlowCounts) -> list[Section]:
+def sections(outcome: FlowCounts) -> list[Section]:
     """Return the charts and tables."""
     counters = outcome.counters
     data = [_data_chart(outcome, sender, receiver) for sender, receiver in (SIDES, SIDES[::-1])]
@@ -114,7 +100,7 @@ def _sections(outcome: FlowCounts) -> list[Section]:
     ]
 
 
-def _headlines(outcome: FlowCounts) -> Iterator[Headline]:
+def headlines(outcome: FlowCounts) -> Iterator[Headline]:
     """Return the numbers that stand first."""
     counters, duration_s = outcome.counters, outcome.elapsed_s
     side = counters.opener

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import Part
+from allosaur.report import Check, Headline, Section
 from allosaur.run._thresholds import NONE, Thresholds
-from allosaur.run._verdict import Verdict
 from allosaur.run.flows import _report, _tables, _verdict
 from allosaur.run.flows._counts import FlowCounts
-from allosaur.run.flows._hints import error_lines
+from allosaur.run.flows._hints import error_lines, hint
 
 
 @dataclass(frozen=True)
 class FlowResult(FlowCounts):
     """What a run of flows did."""
+
+    noun = "flows"
 
     @property
     def asked(self) -> str:
@@ -53,5 +55,17 @@ class FlowResult(FlowCounts):
     def fields(self) -> dict[str, Any]:
         return _tables.fields(self)
 
-    def part(self, verdict: Verdict) -> Part:
-        return _report.part(self, verdict)
+    def headlines(self) -> Iterator[Headline]:
+        return _report.headlines(self)
+
+    def sections(self) -> list[Section]:
+        return _report.sections(self)
+
+    def checks(self, thresholds: Thresholds = NONE) -> list[Check]:
+        return _report.checks(self, thresholds)
+
+    @property
+    def remedies(self) -> list[str]:
+        """What to do about the first kinds of trouble."""
+        found = dict.fromkeys(remedy for _, name, _ in self.trouble if (remedy := hint(name)))
+        return list(found)[:3]

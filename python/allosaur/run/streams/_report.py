@@ -9,7 +9,6 @@ from allosaur.report import (
     Chart,
     Headline,
     LatencyRow,
-    Part,
     PortCounters,
     Section,
     Series,
@@ -24,8 +23,7 @@ from allosaur.report import (
     short,
     text,
 )
-from allosaur.run._part import missed_headline, part_of
-from allosaur.run._verdict import Verdict
+from allosaur.run._result import missed_headline
 from allosaur.run.streams import _over_time
 from allosaur.run.streams._counts import StreamOutcome
 
@@ -40,24 +38,23 @@ _LOST_AT_PORT = (
 )
 
 
-def part(outcome: StreamOutcome, verdict: Verdict) -> Part:
-    """Return the part of the report."""
+def sections(outcome: StreamOutcome) -> list[Section]:
+    """Return the charts and tables."""
     charts = _over_time.charts(outcome.rates, outcome.directions, outcome.elapsed_s)
     notes = [charts.note] if charts.note else []
     if any(outcome.other_packets.values()):
         notes.append("The charts are of the ports' counters: packets of others count, too.")
     totals = [_directions_table(outcome), _ports_table(outcome)]
-    sections = [
+    return [
         Section("Over time", charts.shown, note=" ".join(notes)),
         latency_section("Latency of streams", "streams", _latency_rows(outcome.streams)),
         _streams_section(outcome.streams),
         Section("Totals", tables=totals, note=" ".join(_notes(outcome))),
         _sizes_section(outcome.total),
     ]
-    return part_of("streams", outcome, verdict, list(_headlines(outcome)), sections)
 
 
-def _headlines(outcome: StreamOutcome) -> Iterator[Headline]:
+def headlines(outcome: StreamOutcome) -> Iterator[Headline]:
     """Return the numbers that stand first."""
     directions, summed = outcome.directions, outcome.total
     sent = sum(one.sent_packets for one in directions)

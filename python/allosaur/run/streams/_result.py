@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import Part
+from allosaur.report import Headline, Section
 from allosaur.run._thresholds import NONE, Thresholds
-from allosaur.run._verdict import Verdict
 from allosaur.run.streams import _report, _tables, _verdict
 from allosaur.run.streams._counts import StreamOutcome
 
@@ -16,6 +16,8 @@ from allosaur.run.streams._counts import StreamOutcome
 @dataclass(frozen=True)
 class StreamResult(StreamOutcome):
     """What a run of streams did."""
+
+    noun = "streams"
 
     @property
     def asked(self) -> str:
@@ -40,5 +42,8 @@ class StreamResult(StreamOutcome):
     def fields(self) -> dict[str, Any]:
         return _tables.fields(self)
 
-    def part(self, verdict: Verdict) -> Part:
-        return _report.part(self, verdict)
+    def headlines(self) -> Iterator[Headline]:
+        return _report.headlines(self)
+
+    def sections(self) -> list[Section]:
+        return _report.sections(self)
