@@ -13,7 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from allosaur import ASTFClient, STLClient, STLFlowLatencyStats, STLPktBuilder, STLStream, STLTXCont
+from allosaur import (
+    ASTFClient,
+    EMUClient,
+    EMUClientObj,
+    EMUNamespaceKey,
+    EMUNamespaceObj,
+    EMUProfile,
+    STLClient,
+    STLFlowLatencyStats,
+    STLPktBuilder,
+    STLStream,
+    STLTXCont,
+)
 from allosaur.server import LocalServer
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -120,9 +132,13 @@ def busy() -> Iterator[LocalServer]:
     """A server that sends all kinds of traffic, and measures all that it can."""
     packet = STLPktBuilder(pkt=Ether() / IP(src="16.0.0.1", dst="48.0.0.1") / UDP(dport=12) / bytes(60))
     stream = STLStream(packet=packet, mode=STLTXCont(pps=500), flow_stats=STLFlowLatencyStats(7))
-    with LocalServer(ports=["memory"] * 4, http=0) as running:
+    host = EMUClientObj("02:00:00:71:00:01", plugs={"lldp": {"timer": 1}})
+    emulated = EMUProfile(EMUNamespaceObj(EMUNamespaceKey(0), [host]))
+    with LocalServer(ports=["memory"] * 4, http=0, emu=True) as running:
         where = {"server": running.host, "sync_port": running.rpc_port, "async_port": running.pub_port}
-        with STLClient(**where) as streams, ASTFClient(**where) as flows:
+        emulation = EMUClient(server=running.host, sync_port=running.emu_port or 0)
+        with STLClient(**where) as streams, ASTFClient(**where) as flows, emulation:
+            emulation.load_profile(emulated)
             streams.reset(ports=[0, 1])
             streams.add_streams(stream, ports=[0])
             streams.start(ports=[0])

@@ -67,23 +67,42 @@ def assign(client: STLClient, streams: Mapping[int, Sequence[STLStream]], wanted
     With fewer groups on the server than streams, the streams of a port share one. Groups of others stay
     theirs. With `wanted` false no packet is changed.
     """
-    book = _Book()
     active = client.get_active_pgids()
     foreign = {*active["flow_stats"], *active["latency"]}
     room = _room(client, list(streams)) - len(active["flow_stats"]) if wanted else 0
-    for port, stream, name in _counted(streams):
-        book.note(name)
-        pg_id = stream.get_pg_id()
+    found = [
+        _Member(port, stream, str(stream.get_name() or f"stream {number}"))
+        for port, of_port in streams.items()
+        for number, stream in enumerate(of_port, 1)
+        if not stream.is_dummy()
+    ]
+    refused: list[tuple[_Member, str]] = []
+    grouped: list[_Member] = []
+    candidates: list[_Member] = []
+    for one in found:
+        pg_id = one.stream.get_pg_id()
         if pg_id is None:
-            book.add_candidate(port, stream, name, _cannot(stream, room) if wanted else _UNWANTED)
+            reason = _cannot(one.stream, room) if wanted else _UNWANTED
         elif pg_id in foreign:
-            book.leave_out(port, name, f"packet group {pg_id} is also that of streams of others")
-        elif _is_overwritten(stream):
-            book.leave_out(port, name, _NO_PLACE)
+            reason = f"packet group {pg_id} is also that of streams of others"
         else:
-            book.add(port, pg_id, stream, name)
-    book.share_out(room - book.own_groups, foreign)
-    return book.grouping()
+            reason = _NO_PLACE if _is_overwritten(one.stream) else None
+        if reason is not None:
+            refused.append((one, reason))
+        else:
+            (candidates if pg_id is None else grouped).append(one)
+    # Groups for latency have other places than those that only count.
+    own = {one.stream.get_pg_id(): one.stream.get_flow_stats_type() for one in grouped}
+    room -= sum(kind != "latency" for kind in own.values())
+    if _share_out(candidates, room, {*foreign, *own}):
+        grouped += candidates
+    else:
+        refused += [(one, "the server has no packet group left") for one in candidates]
+    ungrouped: dict[int, list[str]] = {}
+    for one, _ in refused:
+        ungrouped.setdefault(one.port, []).append(one.name)
+    reasons = dict.fromkeys(reason for _, reason in refused)
+    return Grouping(_rows(grouped, [one.name for one in found]), ungrouped, list(reasons))
 
 
 def stream_counters(grouping: Grouping, stats: Mapping[Any, Any]) -> list[StreamCounters]:
@@ -137,80 +156,45 @@ def can_carry_sign(packet: bytes, instructions: Sequence[Mapping[str, Any]] = ()
     return True
 
 
-class _Book:
-    """Streams by group, while groups are given out."""
+@dataclass(frozen=True)
+class _Member:
+    """A stream that sends something."""
 
-    def __init__(self) -> None:
-        self._rows: dict[tuple[int, int], list[tuple[STLStream, str]]] = {}
-        self._ungrouped: dict[int, list[str]] = {}
-        self._reasons: dict[str, None] = {}
-        self._candidates: list[tuple[int, STLStream, str]] = []
-        self._order: dict[str, int] = {}
-
-    @property
-    def own_groups(self) -> int:
-        """How many groups the streams bring along that only count: those for latency have other places."""
-        kinds = {
-            pg_id: stream.get_flow_stats_type()
-            for (_, pg_id), members in self._rows.items()
-            for stream, _ in members
-        }
-        return sum(kind != "latency" for kind in kinds.values())
-
-    def add(self, port: int, pg_id: int, stream: STLStream, name: str) -> None:
-        self._rows.setdefault((port, pg_id), []).append((stream, name))
-
-    def note(self, name: str) -> None:
-        """Remember the order of streams."""
-        self._order.setdefault(name, len(self._order))
-
-    def leave_out(self, port: int, name: str, reason: str) -> None:
-        self._ungrouped.setdefault(port, []).append(name)
-        self._reasons[reason] = None
-
-    def add_candidate(self, port: int, stream: STLStream, name: str, reason: str | None) -> None:
-        if reason is None:
-            self._candidates.append((port, stream, name))
-        else:
-            self.leave_out(port, name, reason)
-
-    def share_out(self, room: int, foreign: set[int]) -> None:
-        """Give the candidates groups: one each, or where there are too few one a port."""
-        from allosaur import STLFlowStats
-
-        ports = list(dict.fromkeys(port for port, _, _ in self._candidates))
-        own_each = len(self._candidates) <= room
-        if not own_each and len(ports) > room:
-            for port, _, name in self._candidates:
-                self.leave_out(port, name, "the server has no packet group left")
-            return
-        numbers = _fresh_numbers({*foreign, *(pg_id for _, pg_id in self._rows)})
-        of_ports = {} if own_each else {port: next(numbers) for port in ports}
-        for port, stream, name in self._candidates:
-            pg_id = next(numbers) if own_each else of_ports[port]
-            stream.flow_stats = STLFlowStats(pg_id)
-            self.add(port, pg_id, stream, name)
-
-    def grouping(self) -> Grouping:
-        rows = []
-        in_order = sorted(self._rows.items(), key=lambda one: (one[0][0], self._order[one[1][0][1]]))
-        for (port, pg_id), members in in_order:
-            names = list(dict.fromkeys(name for _, name in members))
-            if len(names) > _NAMES_KEPT:
-                names = [f"{len(names)} streams"]
-            senders = [other for other, number in self._rows if number == pg_id]
-            rows.append(Row(port, pg_id, names, senders, any(_is_to_many(one) for one, _ in members)))
-        return Grouping(rows, self._ungrouped, list(self._reasons))
+    port: int
+    stream: STLStream
+    name: str
 
 
-def _counted(
-    streams: Mapping[int, Sequence[STLStream]],
-) -> Iterator[tuple[int, STLStream, str]]:
-    """Return each stream that sends something, with its port and a name for it."""
-    for port, of_port in streams.items():
-        for number, stream in enumerate(of_port, 1):
-            if not stream.is_dummy():
-                yield port, stream, str(stream.get_name() or f"stream {number}")
+def _share_out(candidates: Sequence[_Member], room: int, taken: set[Any]) -> bool:
+    """Give the candidates groups: one each, or one a port; tell whether there are as many."""
+    from allosaur import STLFlowStats
+
+    ports = dict.fromkeys(one.port for one in candidates)
+    own_each = len(candidates) <= room
+    if not own_each and len(ports) > room:
+        return False
+    numbers = _fresh_numbers(taken)
+    of_ports = {} if own_each else {port: next(numbers) for port in ports}
+    for one in candidates:
+        one.stream.flow_stats = STLFlowStats(next(numbers) if own_each else of_ports[one.port])
+    return True
+
+
+def _rows(members: Sequence[_Member], order: Sequence[str]) -> list[Row]:
+    """Return a row for each group of each port, in the order of the streams' names."""
+    by_group: dict[tuple[int, Any], list[_Member]] = {}
+    for one in members:
+        by_group.setdefault((one.port, one.stream.get_pg_id()), []).append(one)
+    place = {name: number for number, name in reversed([*enumerate(order)])}
+    in_order = sorted(by_group.items(), key=lambda one: (one[0][0], place[one[1][0].name]))
+    rows = []
+    for (port, pg_id), of_row in in_order:
+        names = list(dict.fromkeys(one.name for one in of_row))
+        if len(names) > _NAMES_KEPT:
+            names = [f"{len(names)} streams"]
+        senders = [other for other, number in by_group if number == pg_id]
+        rows.append(Row(port, pg_id, names, senders, any(_is_to_many(one.stream) for one in of_row)))
+    return rows
 
 
 def _room(client: STLClient, ports: Sequence[int]) -> int:
