@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
+from allosaur.cli._errors import EXIT_USAGE, CommandError, brief, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._steal import StealTime
-from allosaur.run._cut_short import CutShort
 from allosaur.run._load import Load, Moment, Phase, ResultT_co
 from allosaur.run._result import Ran, Result
 
@@ -73,10 +72,10 @@ class _Running:
     moment: Moment | None = None
     """What was shown last."""
     steal: StealTime = field(init=False)
-    cut: CutShort = field(init=False)
+    cut: _CutShort = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cut = CutShort(self.load.why_lost)
+        self.cut = _CutShort(self.load.why_lost)
         self.steal = StealTime.of_server(self.load.host)
 
     @property
@@ -225,3 +224,39 @@ def _stop(runs: Sequence[_Running]) -> None:
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+class _CutShort:
+    """Watches over a load that may not be able to go on: somebody took its ports over, or its server is gone.
+
+    `reason` says who or what ended it and when, and is empty while it goes on.
+    """
+
+    def __init__(self, why_lost: Callable[[], str | None]) -> None:
+        self.reason = ""
+        self._why_lost = why_lost
+
+    def check(self) -> None:
+        """Raise `STLError` when the load cannot go on; for use inside of `noticed`."""
+        from allosaur import STLError
+
+        if why := self._why_lost():
+            raise STLError(why)
+
+    @contextlib.contextmanager
+    def noticed(self, doing: str) -> Iterator[None]:
+        """End the block where the load is cut short, with the reason; other errors are raised.
+
+        Raises :class:`CommandError`, which says what was done when it happened.
+        """
+        from allosaur import STLConnectionError, STLError
+
+        try:
+            yield
+            self.check()
+        except STLError as error:
+            self.reason = self._why_lost() or ""
+            if not self.reason and isinstance(error, STLConnectionError):
+                self.reason = f"the server stopped answering at {time.strftime('%H:%M:%S')}"
+            if not self.reason:
+                raise CommandError(f"{doing}: {brief(error)}") from error

@@ -12,6 +12,9 @@ from allosaur.cli._options import FOREVER
 from allosaur.report import Check, Headline, Part, Section, count, share
 from allosaur.run._thresholds import NONE, Checked, Thresholds
 
+UNTIL_THEN = "what is shown was counted until then"
+"""What is told of a run that was cut short."""
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, EXIT_SETUP
-from allosaur.run._cut_short import UNTIL_THEN
-from allosaur.run._result import Result, Verdict
+from allosaur.run._result import UNTIL_THEN, Result, Verdict
 from allosaur.run._thresholds import NONE, Checked, Thresholds
 
 

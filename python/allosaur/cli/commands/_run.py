@@ -70,8 +70,6 @@ class Run(Command):
 
 def _metric_names(**_asked: object) -> list[str]:
     """Return what thresholds may be about, for who presses Tab: of each kind of traffic."""
-    from allosaur.run.emulation._metrics import METRICS as EMULATION
-    from allosaur.run.flows._metrics import METRICS as FLOWS
-    from allosaur.run.streams._metrics import METRICS as STREAMS
+    from allosaur.run._kinds import KINDS
 
-    return list(dict.fromkeys(metric.name for metric in (*STREAMS, *FLOWS, *EMULATION)))
+    return list(dict.fromkeys(metric.name for kind in reversed(KINDS) for metric in kind.load().metrics))

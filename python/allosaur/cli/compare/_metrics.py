@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from allosaur.cli.compare._rows import Row
+from allosaur.run import _kinds
 from allosaur.run._metrics import COUNT, Metric
-from allosaur.run.emulation._load import EmulationLoad
-from allosaur.run.flows._load import FlowLoad
-from allosaur.run.streams._load import StreamLoad
 
-_KINDS = (StreamLoad, FlowLoad, EmulationLoad)
 ALIKE = ("profile", "tunables", "mode", "multiplier", "duration_asked_s", "sending_ports")
 """What must be the same of both to say much."""
 NOUN = ("metric", "metrics")
@@ -52,8 +49,10 @@ def objects(found: list[Row], _: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _compared(result: Mapping[str, Any]) -> Sequence[Metric]:
     """Return the metrics that say whether a run went well: not how much there was of it."""
-    kind = next((load for load in _KINDS if load.kind == result.get("mode")), StreamLoad)
-    return [metric for metric in kind.metrics if metric.unit is not COUNT or metric.decides]
+    kinds = _kinds.KINDS
+    # One that names no kind is of streams, which are the last.
+    kind = next((one for one in kinds if one.mode == result.get("mode")), kinds[-1])
+    return [metric for metric in kind.load().metrics if metric.unit is not COUNT or metric.decides]
 
 
 def _loads(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
