@@ -241,7 +241,7 @@ def test_start_refuses_streams(allosaur: Any, where: list[str]) -> None:
 
 
 def moment(elapsed_s: float, duration_s: float = 10.0, is_closing: bool = False) -> FlowMoment:
-    side = SideRates(650_000.0, 99_999_999_999.0, 99_999_999_999.0, 0, 0, 12_345_678.0, 12_345_678.0)
+    side = SideRates(650_000.0, 99_999_999_999.0, 99_999_999_999.0, 12_345_678.0, 12_345_678.0)
     counters = FlowCounters(
         SideCounters(begun_flows=10**9, active_flows=1_000_000, established_flows=999_999),
         SideCounters(active_flows=1_000_000),
@@ -251,7 +251,7 @@ def moment(elapsed_s: float, duration_s: float = 10.0, is_closing: bool = False)
             "server": {"err_no_syn": 1, "err_no_template": 2},
         },
     )
-    rates = FlowRates(elapsed_s, 700_000.0, 650_000.0, 50_000.0, side, side, 1_000_000, 999_999)
+    rates = FlowRates(elapsed_s, 700_000.0, 650_000.0, side, side, 1_000_000, 999_999)
     return FlowMoment(elapsed_s, duration_s, counters, rates, is_closing, [1.0, 5e5] * 60)
 
 

@@ -230,14 +230,14 @@ def test_loss_is_drawn_only_where_ports_show_it_rightly() -> None:
         0: [PortRates(1.0 * (1 + place), tx_pps=100.0) for place in range(10)],
         1: [PortRates(1.0 * (1 + place), rx_pps=90.0 if place < 5 else 100.0) for place in range(10)],
     }
-    (rate, lost) = _over_time.charts(series, [Direction(0, 1000, 950, {1: 950}, 50)], 10.0).shown
+    (rate, lost) = _over_time.charts(series, [Direction(0, 1000, 950, {1: 950}, 50)], 10.0)[0]
     assert (rate.name, lost.name) == ("rate-0", "lost")
     assert [value for _, value in lost.series[0].points] == [0, 10, 20, 30, 40, 50, 50, 50, 50, 50, 50]
     # The last interval was not whole, and was left out.
     short = {port: points[:-1] for port, points in series.items()}
-    assert len(_over_time.charts(short, [Direction(0, 1000, 945, {1: 945}, 55)], 10.0).shown) == 2
+    assert len(_over_time.charts(short, [Direction(0, 1000, 945, {1: 945}, 55)], 10.0)[0]) == 2
     # Of 100 that were lost, packets of others hide 50: then the ports would tell something else.
-    hidden = _over_time.charts(series, [Direction(0, 1000, 900, {1: 900}, 100)], 10.0).shown
+    hidden = _over_time.charts(series, [Direction(0, 1000, 900, {1: 900}, 100)], 10.0)[0]
     assert [one.name for one in hidden] == ["rate-0"]
 
 

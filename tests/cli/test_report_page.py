@@ -192,7 +192,7 @@ def flow_report(**changes: Any) -> Report:
         "verdict": "all flows were answered",
         "facts": {"When": "now", "Server": "local"},
         "counters": FLOWS,
-        "rates": [FlowRates(0.25 * (1 + i), 500.0, 500.0, 0.0, one, one, 50, 40) for i in range(40)],
+        "rates": [FlowRates(0.25 * (1 + i), 500.0, 500.0, one, one, 50, 40) for i in range(40)],
         "elapsed_s": 10.0,
         "checks": (),
         "reproduce": ["allosaur run http.py"],

@@ -189,8 +189,6 @@ class SideRates:
     """Flows a second."""
     tx_data_bps: float = per_second("tx_data_bytes", 8)
     rx_data_bps: float = per_second("rx_data_bytes", 8)
-    tx_wire_bps: float = per_second("tx_wire_bytes", 8)
-    rx_wire_bps: float = per_second("rx_wire_bytes", 8)
     tx_pps: float = per_second("tx_packets")
     rx_pps: float = per_second("rx_packets")
 
@@ -203,7 +201,6 @@ class FlowRates:
     """The later end of the interval, in seconds after the start."""
     offered_fps: float = per_second("offered_flows")
     begun_fps: float = per_second("client.begun_flows")
-    missed_fps: float = per_second("missed_flows")
     client: SideRates = field(default_factory=SideRates, metadata=rates_of("client", SideRates))
     server: SideRates = field(default_factory=SideRates, metadata=rates_of("server", SideRates))
     active_flows: int = at_end("opener.active_flows")

@@ -6,7 +6,7 @@ may read that as zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -17,7 +17,6 @@ FAILED = ("reset", "closed_early", "timed_out", "refused", "cut_off", "aborted")
 """The ways in which a flow ends before its program did."""
 HTTP_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 """What clients got for requests of HTTP/1: the class of its status, or something without a status line."""
-GOOD_CLASSES = ("1xx", "2xx", "3xx")
 TIMES = {"connect": "connect", "first_byte": "first byte", "program": "whole program"}
 """The times of clients' flows, by the server's names, with what a table calls them."""
 Times = Mapping[str, Mapping[str, float]]
@@ -50,11 +49,6 @@ class SideOutcomes:
         return cls(**{one.name: int(side.get(one.name, 0)) for one in fields(cls)})
 
     @property
-    def ended(self) -> int:
-        """Flows that are over, or whose program is."""
-        return self.completed + sum(self.count(name) for name in FAILED)
-
-    @property
     def responses(self) -> int:
         """What clients got for requests of HTTP/1, of whatever class."""
         return sum(self.count(f"http_{name}") for name in HTTP_CLASSES)
@@ -63,9 +57,9 @@ class SideOutcomes:
         """Return one of the counts by its name."""
         return int(getattr(self, name))
 
-    def failed(self, without: Sequence[str] = ()) -> int:
-        """Count the flows that ended before their program did, but for some ways."""
-        return sum(self.count(name) for name in FAILED if name not in without)
+    def failed(self) -> int:
+        """Count the flows that ended before their program did."""
+        return sum(self.count(name) for name in FAILED)
 
     def to_json(self) -> dict[str, int]:
         """Return the counts as plain data."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from allosaur.run._load import Load
 from allosaur.run._progress import progress
 from allosaur.run._registry import Registry
 from allosaur.run._result import Result, Verdict
-from allosaur.run._server import RunServer, server_of
+from allosaur.run._server import server_of
 from allosaur.run._thresholds import Known, Thresholds
 from allosaur.run._verdict import exit_code, joined, judge_by
 from allosaur.server import LocalServer
@@ -56,15 +56,18 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     known = {name: Known(load.metrics, load.metric) for name, load in loads.items()}
     thresholds = _thresholds.read_of(options.fail_if, known)
     server = _local_server(options, loads, own) if options.local else None
-    with Interrupt() as interrupt, server_of(options, server) as where, _connected(loads, where):
+    with Interrupt() as interrupt, server_of(options, server) as where, contextlib.ExitStack() as stack:
+        for load in loads.values():
+            with told_of(load.name, len(loads) > 1):
+                stack.enter_context(load.connect(where))
         registry = Registry(_loads.client_of(loads))
         registry.check(thresholds.get("", Thresholds()))
-        _set_up(loads, thresholds, interrupt)
+        _set_up(loads, thresholds, interrupt, stack)
         registry.begin()
-        with _cleared(loads), progress(_titles(loads)) as show:
+        with progress(_titles(loads)) as show:
             results = drive(list(loads.values()), interrupt, show)
-            if not any(one.cut_short for one in results):
-                registry.end()
+        if not any(one.cut_short for one in results):
+            registry.end()
     judged = _judge(loads, dict(zip(loads, results, strict=True)), thresholds, registry)
     if report is not None:
         with _report_file.writing(report):
@@ -73,46 +76,27 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     return exit_code(results, judged.verdict.ok)
 
 
-@contextlib.contextmanager
-def _connected(loads: Loads, where: RunServer) -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        for load in loads.values():
-            with told_of(load.name, len(loads) > 1):
-                stack.enter_context(load.connect(where))
-        yield
+def _set_up(
+    loads: Loads, thresholds: Mapping[str, Thresholds], interrupt: Interrupt, stack: contextlib.ExitStack
+) -> None:
+    """Check all of them before anything of one is put onto the server. Raises :class:`CommandError`.
 
-
-def _set_up(loads: Loads, thresholds: Mapping[str, Thresholds], interrupt: Interrupt) -> None:
-    """Check all of them before anything of one is put onto the server. Raises :class:`CommandError`."""
+    At its end the stack takes from the server what loads put there.
+    """
     _loads.refuse_shared_claims(loads)
     for load in loads.values():
         with told_of(load.name, len(loads) > 1):
             load.check(thresholds[load.name])
-    put: list[Load[Any]] = []
-    try:
-        for load in sorted(loads.values(), key=lambda one: one.order):
-            put.append(load)
-            with told_of(load.name, len(loads) > 1):
-                load.put(interrupt)
-    except BaseException:
-        _clear(put)
-        raise
+    for load in sorted(loads.values(), key=lambda one: one.order):
+        stack.callback(_clear, load)
+        with told_of(load.name, len(loads) > 1):
+            load.put(interrupt)
 
 
-@contextlib.contextmanager
-def _cleared(loads: Loads) -> Iterator[None]:
-    """Take from the server at the end what loads put there."""
-    try:
-        yield
-    finally:
-        _clear(list(loads.values()))
-
-
-def _clear(loads: Sequence[Load[Any]]) -> None:
-    for load in loads:
-        with contextlib.suppress(Exception):
-            # Only tidying: the result stands, and the next run clears what it needs anyway.
-            load.clear()
+def _clear(load: Load[Any]) -> None:
+    with contextlib.suppress(Exception):
+        # Only tidying: the result stands, and the next run clears what it needs anyway.
+        load.clear()
 
 
 def _judge(
@@ -168,11 +152,9 @@ def _give(options: argparse.Namespace, loads: Loads, judged: _Judged) -> None:
     }
     if judged.is_one:
         ((name, result),) = judged.results.items()
-        document = documents[name]
-        hints = [*document["hints"], *judged.hints]
-        fields = {**server, **document, "hints": hints}
+        hints = [*documents[name]["hints"], *judged.hints]
         text = _summary.text(result, judged.verdict, judged.hints)
-        _run.give(options, loads[name].kind, text, fields)
+        _run.give(options, loads[name].kind, text, {**server, **documents[name], "hints": hints})
         return
     of_loads = {
         name: {"kind": loads[name].kind, "mode": loads[name].kind, "profile": loads[name].profile, **document}
@@ -192,26 +174,20 @@ def _give(options: argparse.Namespace, loads: Loads, judged: _Judged) -> None:
 
 
 def _report(options: argparse.Namespace, loads: Loads, judged: _Judged) -> Report:
+    results, verdict = judged.results, judged.verdict
     parts = []
-    for name, result in judged.results.items():
+    for name, result in results.items():
         path = Path(loads[name].profile)
         title = path.stem if judged.is_one else name
         parts.append(replace(result.part(judged.verdicts[name]), name=title, profile=_run.source(path)))
-    first = next(iter(judged.results.values()))
-    asked = first.asked if judged.is_one else "; ".join(f"{n}: {r.asked}" for n, r in judged.results.items())
-    facts = _run.facts(
-        options, asked, options.duration, max((r.ran for r in judged.results.values()), key=len)
-    )
-    own = (
-        [] if judged.is_one else [one for one in judged.verdict.checks() if _thresholds.REGISTRY in one.what]
-    )
-    title = Path(loads[next(iter(loads))].profile).name if judged.is_one else " + ".join(loads)
-    verdict = judged.verdict
+    asked = "; ".join(one.asked if judged.is_one else f"{name}: {one.asked}" for name, one in results.items())
+    ran = max((one.ran for one in results.values()), key=len)
+    own = [] if judged.is_one else [one for one in verdict.checks() if _thresholds.REGISTRY in one.what]
     return Report(
-        title,
+        " + ".join(_titles(loads)),
         f"{verdict.summary}.",
         verdict.ok,
-        facts,
+        _run.facts(options, asked, options.duration, ran),
         parts,
         own,
         reproduce=[_again.command(options)],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from allosaur.report import Chart, Direction, Point, PortRates, Series, count, share, short, whole
@@ -14,18 +13,10 @@ _SAME_SHARE = 0.01
 _LEFT_OUT_MAX = 0.3
 
 
-@dataclass(frozen=True)
-class Charts:
-    """Charts, and what to say below them."""
-
-    shown: Sequence[Chart]
-    note: str = ""
-
-
 def charts(
     rates: Mapping[int, Sequence[PortRates]], directions: Sequence[Direction], duration_s: float
-) -> Charts:
-    """Return the charts of a run; those of directions that lost most come first when there are many."""
+) -> tuple[list[Chart], str]:
+    """Return the charts of a run, and what to say below them: of many directions those that lost most."""
     chosen, note = list(directions), ""
     if len(chosen) > CHARTS_MAX:
         chosen = sorted(chosen, key=lambda one: -(one.lost_packets or 0))[:CHARTS_MAX]
@@ -33,7 +24,7 @@ def charts(
         note = f"{CHARTS_MAX} of {len(directions)} ports are drawn: those of which most was lost."
     shown = [_rate_chart(one, rates, duration_s) for one in chosen]
     lost = _lost_chart(chosen, rates, duration_s)
-    return Charts([*shown, *([lost] if lost else [])], note)
+    return [*shown, *([lost] if lost else [])], note
 
 
 def lost_so_far(sent: Sequence[int], received: Sequence[int]) -> list[int]:

@@ -40,13 +40,13 @@ _LOST_AT_PORT = (
 
 def sections(outcome: StreamOutcome) -> list[Section]:
     """Return the charts and tables."""
-    charts = _over_time.charts(outcome.rates, outcome.directions, outcome.elapsed_s)
-    notes = [charts.note] if charts.note else []
+    charts, note = _over_time.charts(outcome.rates, outcome.directions, outcome.elapsed_s)
+    notes = [note] if note else []
     if any(outcome.other_packets.values()):
         notes.append("The charts are of the ports' counters: packets of others count, too.")
     totals = [_directions_table(outcome), _ports_table(outcome)]
     return [
-        Section("Over time", charts.shown, note=" ".join(notes)),
+        Section("Over time", charts, note=" ".join(notes)),
         latency_section("Latency of streams", "streams", _latency_rows(outcome.streams)),
         _streams_section(outcome.streams),
         Section("Totals", tables=totals, note=" ".join(_notes(outcome))),
