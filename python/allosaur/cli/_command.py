@@ -13,8 +13,8 @@ class Command(ABC):
     `run` imports what it needs beyond the standard library, so that `allosaur --help` answers at once.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
+    name: str
+    summary: str
     """What it does, as a list of commands says it."""
     is_result: ClassVar[bool] = False
     """Whether what it prints is what it was asked for, which `--quiet` leaves alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from allosaur.cli._answer import Answer
@@ -21,7 +22,7 @@ class ConsoleCommand(Command):
 
     group: ClassVar[str] = "Common"
     """The heading under which `help` lists it."""
-    example: ClassVar[str]
+    example: str
     """A whole line that works."""
     changes: ClassVar[bool] = False
     """Whether a read-only console refuses it."""
@@ -51,21 +52,22 @@ class ConsoleCommand(Command):
         """Give a parser the arguments; most commands of a kind have none."""
 
 
+@dataclass
 class NotYet(ConsoleCommand):
     """A command of TRex's console for a part that is not here yet: it takes any words, says so, and fails."""
 
+    name: str
+    summary: str
+    instead: str
     group = "Not yet here"
     needs_server = False
 
-    def __init__(self, name: str, summary: str, instead: str) -> None:
-        self.name = name  # type: ignore[misc] # one class, many commands
-        self.summary = summary  # type: ignore[misc]
-        self.example = name  # type: ignore[misc]
-        self._instead = instead
+    def __post_init__(self) -> None:
+        self.example = self.name
 
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
         """Say that it is not here."""
-        raise CommandError(f"{self.name}: not here yet; {self._instead}", EXIT_SETUP)
+        raise CommandError(f"{self.name}: not here yet; {self.instead}", EXIT_SETUP)
 
 
 def done(what: str, **fields: Any) -> Answer:

@@ -9,7 +9,8 @@ import argparse
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ PREFIX = "emu_"
 _MAX_CLIENTS, _MAX_NAMESPACES = 15, 1
 _POSTFIXES = {"WARNING": "+", "ERROR": "*"}
 """What follows the name of a counter of this kind."""
+_MAC = "00:00:00:70:00:01"
 _RECORDS = ("Name", "Value", "Unit", "Type", "Help")
 
 
@@ -44,6 +46,35 @@ class EmulationCommand(ConsoleCommand):
     @abstractmethod
     def emulated(self, client: EMUClient, options: argparse.Namespace) -> Answer:
         """Do it; return what to print. Raises :class:`CommandError` or `STLError`."""
+
+
+@dataclass(frozen=True)
+class Whom:
+    """Whom commands are about: how examples name it, and the keys that options mean."""
+
+    noun: str
+    example: str
+    add_arguments: Callable[[argparse.ArgumentParser], object]
+    keys: Callable[[EMUClient, argparse.Namespace], list[Any]]
+    key_name: str = ""
+    """What counters take such a key by."""
+
+
+@dataclass
+class RowCommand(EmulationCommand):
+    """A command that is a row of a table: its name without the prefix, and an example of its own options."""
+
+    name: str
+    summary: str
+    whom: Whom
+    example: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.name = f"{PREFIX}{self.name}"
+        self.example = " ".join(filter(None, (self.name, self.whom.example, self.example)))
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        self.whom.add_arguments(parser)
 
 
 class LoadProfile(EmulationCommand):
@@ -150,7 +181,7 @@ class ShowNamespace(EmulationCommand):
     example = f"{PREFIX}show_ns_info -p 0 --vlan 5"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        namespace(parser, required=True)
+        namespace(parser)
         notations(parser)
 
     def emulated(self, client: EMUClient, options: argparse.Namespace) -> Answer:
@@ -166,8 +197,7 @@ class ShowClient(EmulationCommand):
     example = f"{PREFIX}show_client_info -p 0 --mac 00:00:00:70:00:01 --4-dg"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        namespace(parser, required=True)
-        client_mac(parser)
+        one_client(parser)
         client_columns(parser)
         notations(parser)
 
@@ -176,29 +206,25 @@ class ShowClient(EmulationCommand):
         return in_notation(options, _clients([info], options), info)
 
 
-class ShowCounters(EmulationCommand):
+@dataclass
+class ShowCounters(RowCommand):
     """A command that shows counters: of the server, of namespaces or of a client."""
 
-    def __init__(self, name: str, what: str, example: str = "") -> None:
-        self.name = f"{PREFIX}{name}"  # type: ignore[misc] # one class, many commands
-        self.summary = f"show the counters of {what}"  # type: ignore[misc]
-        self.example = f"{self.name} {example}".strip()  # type: ignore[misc]
+    counted: Callable[[EMUClient], Any]
+    """What of a client reads them. It is one object for all keys: each is asked before the next."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         counter_options(parser)
-        self.add_where(parser)
+        super().add_arguments(parser)
         notations(parser)
-
-    def add_where(self, parser: argparse.ArgumentParser) -> None:
-        """Give a parser what says whose counters they are."""
-
-    @abstractmethod
-    def counters(self, client: EMUClient, options: argparse.Namespace) -> list[tuple[str, Any]]:
-        """Return whose counters they are, each with a name for them."""
 
     def emulated(self, client: EMUClient, options: argparse.Namespace) -> Answer:
         texts, data = [], {}
-        for where, counters in self.counters(client, options):
+        counters, keys = self.counted(client), self.whom.keys(client, options)
+        for key in keys:
+            if self.whom.key_name:
+                counters.set_add_data(**{self.whom.key_name: key})
+            where = str(key) if len(keys) > 1 else ""
             if options.clear:
                 counters.clear_counters()
                 continue
@@ -216,20 +242,6 @@ class ShowCounters(EmulationCommand):
         return in_notation(
             options, "\n\n".join(text for text in texts if text) or "Nothing was counted", data
         )
-
-
-class ServerCounters(ShowCounters):
-    """`emu_show_counters`."""
-
-    def counters(self, client: EMUClient, options: argparse.Namespace) -> list[tuple[str, Any]]:
-        return [("", client.general_data_c)]
-
-
-class ResourceCounters(ShowCounters):
-    """`emu_resource_monitor_show`."""
-
-    def counters(self, client: EMUClient, options: argparse.Namespace) -> list[tuple[str, Any]]:
-        return [("", client.resource_monitor_c)]
 
 
 class ResourceReset(EmulationCommand):
@@ -272,24 +284,31 @@ def max_rate(parser: argparse.ArgumentParser, verb: str) -> None:
     )
 
 
-def namespace(parser: argparse.ArgumentParser, required: bool, all_ns: bool = False) -> None:
-    """Add what names a namespace, and `--all-ns` where all may be meant."""
-    group = parser.add_mutually_exclusive_group(required=required) if all_ns else parser
-    group.add_argument(
-        *("-p", "--port"), type=int, required=required and not all_ns, metavar="PORT", help="its port"
-    )
-    if all_ns:
-        group.add_argument("--all-ns", action="store_true", help="all namespaces")
+def namespaces(parser: argparse.ArgumentParser) -> None:
+    """Add what names a namespace, or all."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("-p", "--port", type=int, metavar="PORT", help="its port")
+    group.add_argument("--all-ns", action="store_true", help="all namespaces")
+    _tags(parser)
+
+
+def namespace(parser: argparse.ArgumentParser) -> None:
+    """Add what names a namespace."""
+    parser.add_argument("-p", "--port", type=int, required=True, metavar="PORT", help="its port")
+    _tags(parser)
+
+
+def one_client(parser: argparse.ArgumentParser) -> None:
+    """Add what names a client."""
+    namespace(parser)
+    text = "the client's MAC address"
+    parser.add_argument("--mac", type=_access.mac, required=True, metavar="MAC", help=text)
+
+
+def _tags(parser: argparse.ArgumentParser) -> None:
     _arguments.vlan(parser)
     text = "types of the tags (0x8100)"
     parser.add_argument("--tpid", nargs="*", type=_arguments.any_number, metavar="TPID", help=text)
-
-
-def client_mac(parser: argparse.ArgumentParser) -> None:
-    """Add `--mac`."""
-    parser.add_argument(
-        "--mac", type=_access.mac, required=True, metavar="MAC", help="the client's MAC address"
-    )
 
 
 def client_columns(parser: argparse.ArgumentParser) -> None:
@@ -373,14 +392,32 @@ def _tables(where: str, found: dict[str, Any], verbose: bool) -> str:
     return "\n\n".join(texts)
 
 
+SERVER = Whom("the server", "", lambda parser: None, lambda client, options: [None])
+NAMESPACES = Whom("a namespace", "-p 0", namespaces, namespaces_of, "ns_key")
+NAMESPACE = Whom("a namespace", "-p 0", namespace, lambda client, options: [namespace_of(options)], "ns_key")
+CLIENT = Whom(
+    "a client", f"-p 0 --mac {_MAC}", one_client, lambda client, options: [client_of(options)], "c_key"
+)
 COMMANDS: tuple[EmulationCommand, ...] = (
     LoadProfile(),
     RemoveProfile(),
     ShowAll(),
     ShowNamespace(),
     ShowClient(),
-    ServerCounters("show_counters", "the server", "--zero --tables parser"),
-    ResourceCounters("resource_monitor_show", "CPU and memory", "--zero"),
+    ShowCounters(
+        "show_counters",
+        "show the counters of the server",
+        SERVER,
+        lambda client: client.general_data_c,
+        example="--zero --tables parser",
+    ),
+    ShowCounters(
+        "resource_monitor_show",
+        "show the counters of CPU and memory",
+        SERVER,
+        lambda client: client.resource_monitor_c,
+        example="--zero",
+    ),
     ResourceReset(),
     ShowMbuf(),
     Shutdown(),

@@ -3,347 +3,128 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from allosaur.cli.console import _arguments
 from allosaur.cli.console.commands import _emulation, _emulation_ipfix
-from allosaur.cli.console.commands._emulation import EmulationCommand
+from allosaur.cli.console.commands._emulation import (
+    CLIENT,
+    NAMESPACE,
+    NAMESPACES,
+    EmulationCommand,
+    ShowCounters,
+    Whom,
+    one_client,
+)
 from allosaur.cli.console.commands._emulation_plugins import (
-    Ask,
-    ClientCounters,
+    Asks,
     ClientPing,
     Dot1xAll,
-    NamespaceCounters,
-    OfClient,
-    OfNamespace,
+    Given,
     lines,
     records,
 )
 from allosaur.cli.emulation import _access
 
-_CLIENT_COUNTERS = (
-    "appsim",
-    "cdp",
-    "dhcp",
-    "dhcpsrv",
-    "dhcpv6",
-    "dot1x",
-    "lldp",
-    "tdl",
-    "transport",
-    "ipfix",
-)
-_BOTH_COUNTERS = ("dns", "mdns")
+_OF_CLIENTS = ("appsim", "cdp", "dhcp", "dhcpsrv", "dhcpv6", "dot1x", "ipfix", "lldp", "tdl", "transport")
+"""The plugins that count by client, and under no other name."""
 
 
 def all_commands() -> dict[str, EmulationCommand]:
     """Return the commands by name."""
-    plugins = [*_counters(), *_arp(), *_names(), *_dot1x(), *_pings(), *_neighbors()]
-    plugins += [*_groups("igmp", 4), *_groups("ipv6", 6), *_ipfix()]
-    plugins += [_emulation_ipfix.IpfixPush(), _emulation_ipfix.IpfixLoadConfig()]
+    plugins: list[EmulationCommand] = [
+        *_counters(),
+        *_ASKS,
+        *_groups("igmp", "mc", 4),
+        *_groups("ipv6", "mld", 6),
+    ]
+    plugins += [*_pings(), Dot1xAll(), _emulation_ipfix.IpfixPush(), _emulation_ipfix.IpfixLoadConfig()]
     found = [*_emulation.COMMANDS, *sorted(plugins, key=lambda one: one.name)]
     return {one.name: one for one in found}
 
 
-def _counters() -> list[EmulationCommand]:
-    found: list[EmulationCommand] = [
-        NamespaceCounters("arp_show_counters", "arp"),
-        NamespaceCounters("icmp_show_counters", "icmp", all_ns=False),
-        NamespaceCounters("igmp_show_counters", "igmp"),
-        NamespaceCounters("ipv6_show_counters", "ipv6"),
-        NamespaceCounters("ipfix_show_ns_counters", "ipfix"),
-        NamespaceCounters("transe_show_counters", "transporte"),
-    ]
-    found += [ClientCounters(f"{name}_show_counters", name) for name in _CLIENT_COUNTERS]
-    for name in _BOTH_COUNTERS:
-        found += [ClientCounters(f"{name}_show_c_counters", name)]
-        found += [NamespaceCounters(f"{name}_show_ns_counters", name)]
-    return found
-
-
-def _arp() -> list[EmulationCommand]:
-    return [
-        OfNamespace(
-            "arp_get_cfg", "show whether ARP answers", lambda c, key, o: c.arp.get_cfg(key), show=records
-        ),
-        OfNamespace(
-            "arp_set_cfg",
-            "let ARP answer, or be silent",
-            lambda c, key, options: c.arp.set_cfg(key, options.enable),
-            "-p 0 --enable on",
-            _switch("--enable", "whether it answers"),
-        ),
-        OfClient(
-            "arp_cmd_query",
-            "let a client ask for its gateway, or announce itself",
-            lambda c, key, options: c.arp.cmd_query(key, options.garp),
-            "--garp on",
-            _switch("--garp", "whether it announces itself, instead of asking"),
-        ),
-        OfNamespace(
-            "arp_show_cache",
-            "show the neighbors that ARP knows",
-            lambda c, key, options: c.arp.show_cache(key),
-            show=records,
-        ),
-    ]
-
-
-def _names() -> list[EmulationCommand]:
-    """Those of DNS and of multicast DNS."""
-    return [
-        OfClient(
-            "dns_query", "ask for a name", lambda c, k, o: c.dns.query(k, [_query(o)]), "-n a.example", _asks
-        ),
-        OfClient(
-            "dns_show_domains",
-            "show what a name server knows",
-            lambda c, k, o: c.dns.get_domains(k),
-            show=lines,
-        ),
-        OfClient(
-            "dns_show_domain_entries",
-            "show what a name server answers for a domain",
-            lambda c, key, options: c.dns.get_domain_entries(key, options.domain),
-            "-d a.example",
-            lambda parser: parser.add_argument(
-                "-d", "--domain", required=True, metavar="NAME", help="the domain"
-            ),
-            show=records,
-        ),
-        OfClient(
-            "dns_show_cache", "show what a resolver knows", lambda c, k, o: c.dns.get_cache(k), show=records
-        ),
-        OfClient("dns_flush_cache", "let a resolver forget", lambda c, k, o: c.dns.flush_cache(k)),
-        OfClient(
-            "mdns_query",
-            "ask for a name of the local network",
-            lambda c, key, options: c.mdns.query(key, [{**_query(options), "ipv6": options.ipv6}]),
-            "-n desk1",
-            _asks_locally,
-        ),
-        OfClient(
-            "mdns_add_hosts",
-            "give a client names",
-            lambda c, key, options: c.mdns.add_remove_hosts(key, False, options.hosts),
-            "--hosts desk1 desk2",
-            _hosts,
-        ),
-        OfClient(
-            "mdns_remove_hosts",
-            "take names of a client",
-            lambda c, key, options: c.mdns.add_remove_hosts(key, True, options.hosts),
-            "--hosts desk1",
-            _hosts,
-        ),
-        OfClient(
-            "mdns_show_hosts",
-            "show the names of a client",
-            lambda c, key, options: c.mdns.get_client_hosts(key),
-            show=lambda found: lines(found["hosts"] if isinstance(found, dict) else found),
-        ),
-        OfNamespace(
-            "mdns_show_cache", "show what was heard", lambda c, k, o: c.mdns.get_cache(k), show=records
-        ),
-        OfNamespace("mdns_flush_cache", "forget what was heard", lambda c, k, o: c.mdns.flush_cache(k)),
-    ]
-
-
-def _dot1x() -> list[EmulationCommand]:
-    return [
-        OfClient(
-            "dot1x_show_client_info",
-            "show how far a client's 802.1X is",
-            lambda c, key, options: c.dot1x.get_clients_info(key)[0],
-            show=records,
-            has_notations=True,
-        ),
-        Dot1xAll(),
-    ]
-
-
-def _neighbors() -> list[EmulationCommand]:
-    return [
-        OfNamespace(
-            "ipv6_show_cache",
-            "show the neighbors that IPv6 knows",
-            lambda c, key, options: c.ipv6.show_cache(key),
-            show=records,
+def _counters() -> Iterator[ShowCounters]:
+    of_client = replace(CLIENT, add_arguments=_client_of_counters)
+    for name, plugin, whom in (
+        *((f"{plugin}_show_counters", plugin, of_client) for plugin in _OF_CLIENTS),
+        *((f"{plugin}_show_c_counters", plugin, of_client) for plugin in ("dns", "mdns")),
+        *((f"{plugin}_show_ns_counters", plugin, NAMESPACES) for plugin in ("dns", "mdns", "ipfix")),
+        *((f"{plugin}_show_counters", plugin, NAMESPACES) for plugin in ("arp", "igmp", "ipv6")),
+        ("transe_show_counters", "transporte", NAMESPACES),
+        ("icmp_show_counters", "icmp", NAMESPACE),
+    ):
+        yield ShowCounters(
+            name, f"show the counters of {plugin}, of {whom.noun}", whom, _counted(plugin, whom)
         )
-    ]
 
 
-def _pings() -> list[EmulationCommand]:
-    return [ClientPing("icmp", is_ipv6=False), ClientPing("ipv6", is_ipv6=True)]
+def _client_of_counters(parser: argparse.ArgumentParser) -> None:
+    one_client(parser)
+    for name in ("-4", "--dg", "-6"):
+        parser.add_argument(name, dest="ignored", metavar="IP", help="nothing: --mac says which client")
 
 
-def _groups(plugin: str, family: int) -> list[EmulationCommand]:
+def _counted(plugin: str, whom: Whom) -> Callable[[Any], Any]:
+    attribute = "client_data_cnt" if whom.key_name == CLIENT.key_name else "ns_data_cnt"
+    return lambda client: getattr(client.registered_plugs[plugin], attribute)
+
+
+def _pings() -> Iterator[ClientPing]:
+    for plugin, family, address in (("icmp", 4, "16.0.0.1"), ("ipv6", 6, "2001:db8::1")):
+        example = f"--dst {address} --amount 2"
+        summary = f"let a client ping by IPv{family}"
+        yield ClientPing(f"{plugin}_ping", summary, CLIENT, family == 6, example=example)
+
+
+def _groups(plugin: str, word: str, family: int) -> Iterator[Asks]:
     """Those of IGMP and of MLD: the same, under other names."""
-    word = "mc" if family == 4 else "mld"
-    return [*_group_settings(plugin, word), *_group_changes(plugin, word, family)]
-
-
-def _group_settings(plugin: str, word: str) -> list[EmulationCommand]:
-    def of(client: Any, method: str) -> Any:
-        return getattr(client.registered_plugs[plugin], method)
-
-    return [
-        OfNamespace(
-            f"{plugin}_get_cfg",
-            f"show the settings of {plugin}",
-            lambda c, key, options: of(c, "get_cfg")(key),
-            show=records,
-        ),
-        OfNamespace(
-            f"{plugin}_set_cfg",
-            f"set the longest report of {plugin}, and who sends it",
-            lambda c, key, options: of(c, "set_cfg")(key, options.mtu, options.mac),
-            "-p 0 --mtu 1500 --mac 00:00:00:70:00:01",
-            _speaker,
-        ),
-        OfNamespace(
-            f"{plugin}_show_{word}",
-            "show the groups of a namespace",
-            lambda c, key, options: of(c, f"iter_{word}")(key),
-            show=records,
-        ),
-        OfNamespace(
-            f"{plugin}_remove_all_{word}",
-            "leave all groups",
-            lambda c, key, options: of(c, f"remove_all_{word}")(key),
-        ),
-    ]
-
-
-def _group_changes(plugin: str, word: str, family: int) -> list[EmulationCommand]:
-    def groups(options: argparse.Namespace) -> list[Any]:
-        return _range(_address(family, True), options.group, options.group_count)
-
-    def change(method: str) -> Ask:
-        return lambda c, key, options: getattr(c.registered_plugs[plugin], method)(key, groups(options))
-
-    def change_sources(method: str) -> Ask:
-        def ask(client: Any, key: Any, options: argparse.Namespace) -> Any:
-            sources = _range(_address(family, False), options.source, options.source_count)
-            pairs = [(group, source) for group in groups(options) for source in sources]
-            asked = getattr(client.registered_plugs[plugin], method)
-            return asked(key, [group for group, _ in pairs], [source for _, source in pairs])
-
-        return ask
-
+    yield Asks(f"{plugin}_get_cfg", f"show the settings of {plugin}", NAMESPACES, show=records)
+    yield Asks(
+        f"{plugin}_set_cfg",
+        f"set the longest report of {plugin}, and who sends it",
+        NAMESPACES,
+        Given(_speaker, operator.attrgetter("mtu", "mac")),
+        example="--mtu 1500 --mac 00:00:00:70:00:01",
+    )
+    method = f"{plugin}.iter_{word}"
+    yield Asks(
+        f"{plugin}_show_{word}", "show the groups of a namespace", NAMESPACES, method=method, show=records
+    )
+    yield Asks(f"{plugin}_remove_all_{word}", "leave all groups", NAMESPACES)
     group, source = ("239.1.0.1", "16.0.0.1") if family == 4 else ("ff05::1", "2001:db8::1")
-    found: list[EmulationCommand] = []
     for verb, what in (("add", "join"), ("remove", "leave")):
-        found += [
-            OfNamespace(
-                f"{plugin}_{verb}_{word}",
-                f"{what} groups, whatever their source",
-                change(f"{verb}_{word}"),
-                f"-p 0 --{family} {group} --{family}-count 2",
-                _range_options(family, False),
-            ),
-            OfNamespace(
-                f"{plugin}_{verb}_{word}_sg",
-                f"{what} groups of some sources",
-                change_sources(f"{verb}_{word}_sg"),
-                f"-p 0 --{family}g {group} --{family}g-count 2 --{family}s {source}",
-                _range_options(family, True),
-            ),
-        ]
-    return found
+        yield Asks(
+            f"{plugin}_{verb}_{word}",
+            f"{what} groups, whatever their source",
+            NAMESPACES,
+            Given(_range_options(family, False), lambda options: [_addresses(family, options, "group")]),
+            example=f"--{family} {group} --{family}-count 2",
+        )
+        yield Asks(
+            f"{plugin}_{verb}_{word}_sg",
+            f"{what} groups of some sources",
+            NAMESPACES,
+            Given(_range_options(family, True), lambda options: _pairs(family, options)),
+            example=f"--{family}g {group} --{family}g-count 2 --{family}s {source}",
+        )
 
 
-def _ipfix() -> list[EmulationCommand]:
-    found: list[EmulationCommand] = [
-        OfClient(
-            "ipfix_get_gen_info",
-            "show the generators of a client",
-            lambda c, key, options: c.ipfix.get_gen_info(key),
-            show=lambda infos: records([{"name": name, **info} for name, info in infos.items()]),
-            has_notations=True,
-        ),
-        OfClient(
-            "ipfix_get_exp_info",
-            "show the exporter of a client",
-            lambda c, key, options: c.ipfix.get_exporter_info(key),
-            show=records,
-            has_notations=True,
-        ),
-    ]
-    for word in ("data", "template"):
-        what = f"set how many {word} packets a generator sends a second"
-        found.append(OfClient(f"ipfix_set_{word}_rate", what, _set_rate(word), "-g gen1 -r 5", _rate))
-    for verb, what in (("enable", "send"), ("disable", "rest")):
-        found += [
-            OfClient(f"ipfix_{verb}", f"let all generators of a client {what}", _enable(verb == "enable")),
-            OfClient(
-                f"ipfix_{verb}_gen",
-                f"let a generator {what}",
-                _enable_generator(verb == "enable"),
-                "-g gen1",
-                _generator,
-            ),
-        ]
-    return found
-
-
-def _set_rate(word: str) -> Ask:
-    def ask(client: Any, key: Any, options: argparse.Namespace) -> Any:
-        template, data = (0.0, options.rate) if word == "data" else (options.rate, 0.0)
-        return client.ipfix.set_gen_rate(key, options.gen, template, data)
-
-    return ask
-
-
-def _enable(enable: bool) -> Ask:
-    return lambda client, key, options: client.ipfix.enable_ipfix(key, enable)
-
-
-def _enable_generator(enable: bool) -> Ask:
-    return lambda client, key, options: client.ipfix.enable_generator(key, options.gen, enable)
-
-
-def _address(family: int, is_group: bool) -> Callable[[str], Any]:
-    """Return what makes an address of a group, or of a source."""
+def _addresses(family: int, options: argparse.Namespace, what: str) -> list[Any]:
+    """Return the groups, or the sources, that options mean."""
     from allosaur import Ipv4, Ipv6
 
-    kind = Ipv4 if family == 4 else Ipv6
-    return lambda text: kind(text, mc=is_group)
+    kind: Any = Ipv4 if family == 4 else Ipv6
+    first = kind(getattr(options, what), mc=what == "group")
+    return [first[number] for number in range(getattr(options, f"{what}_count"))]
 
 
-def _range(kind: Any, first: str, count: int) -> list[Any]:
-    address = kind(first)
-    return [address[number] for number in range(count)]
-
-
-def _switch(name: str, text: str) -> Callable[[argparse.ArgumentParser], object]:
-    def add(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(name, type=_arguments.yes_or_no, required=True, metavar="on|off", help=text)
-
-    return add
-
-
-def _asks(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("-n", "--name", required=True, metavar="NAME", help="the name that is asked for")
-    kinds = ("A", "AAAA", "TXT", "PTR")
-    text = f"{', '.join(kinds)} (A)"
-    add("-t", "--type", type=str.upper, choices=kinds, default="A", metavar="TYPE", help=text)
-    add("-c", "--class", dest="dns_class", default="IN", metavar="CLASS", help="IN, CH and others (IN)")
-
-
-def _asks_locally(parser: argparse.ArgumentParser) -> None:
-    _asks(parser)
-    parser.add_argument("-6", "--ipv6", action="store_true", help="ask by IPv6")
-
-
-def _query(options: argparse.Namespace) -> dict[str, Any]:
-    return {"name": options.name, "dns_type": options.type, "dns_class": options.dns_class}
-
-
-def _hosts(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hosts", nargs="+", required=True, metavar="NAME", help="the names")
+def _pairs(family: int, options: argparse.Namespace) -> list[list[Any]]:
+    """Return each group with each source: the groups, and the sources beside them."""
+    groups, sources = (_addresses(family, options, what) for what in ("group", "source"))
+    return [[group for group in groups for _ in sources], [source for _ in groups for source in sources]]
 
 
 def _speaker(parser: argparse.ArgumentParser) -> None:
@@ -369,6 +150,42 @@ def _range_options(family: int, has_sources: bool) -> Callable[[argparse.Argumen
     return add
 
 
+def _one(*names: str, before: tuple[Any, ...] = (), **settings: Any) -> Given:
+    """Return an option that must be given; its value comes behind those of `before`."""
+    dest = names[-1].removeprefix("--")
+    return Given(
+        lambda parser: parser.add_argument(*names, required=True, **settings),
+        lambda options: [*before, getattr(options, dest)],
+    )
+
+
+def _switch(name: str, text: str) -> Given:
+    return _one(name, type=_arguments.yes_or_no, metavar="on|off", help=text)
+
+
+def _hosts(remove: bool) -> Given:
+    return _one("--hosts", before=(remove,), nargs="+", metavar="NAME", help="the names")
+
+
+def _asks(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-n", "--name", required=True, metavar="NAME", help="the name that is asked for")
+    kinds = ("A", "AAAA", "TXT", "PTR")
+    text = f"{', '.join(kinds)} (A)"
+    add("-t", "--type", type=str.upper, choices=kinds, default="A", metavar="TYPE", help=text)
+    add("-c", "--class", dest="dns_class", default="IN", metavar="CLASS", help="IN, CH and others (IN)")
+
+
+def _asks_locally(parser: argparse.ArgumentParser) -> None:
+    _asks(parser)
+    parser.add_argument("-6", "--ipv6", action="store_true", help="ask by IPv6")
+
+
+def _query(options: argparse.Namespace) -> list[list[dict[str, Any]]]:
+    more = {"ipv6": options.ipv6} if hasattr(options, "ipv6") else {}
+    return [[{"name": options.name, "dns_type": options.type, "dns_class": options.dns_class, **more}]]
+
+
 def _generator(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-g", "--gen", required=True, metavar="NAME", help="the generator")
 
@@ -376,3 +193,131 @@ def _generator(parser: argparse.ArgumentParser) -> None:
 def _rate(parser: argparse.ArgumentParser) -> None:
     _generator(parser)
     parser.add_argument("-r", "--rate", type=float, required=True, metavar="PPS", help="packets a second")
+
+
+def _enable(verb: str, what: str, enable: bool) -> list[Asks]:
+    return [
+        Asks(
+            f"ipfix_{verb}",
+            f"let all generators of a client {what}",
+            CLIENT,
+            Given(values=lambda options: [enable]),
+            "ipfix.enable_ipfix",
+        ),
+        Asks(
+            f"ipfix_{verb}_gen",
+            f"let a generator {what}",
+            CLIENT,
+            Given(_generator, lambda options: [options.gen, enable]),
+            "ipfix.enable_generator",
+            example="-g gen1",
+        ),
+    ]
+
+
+def _names_of(found: Any) -> str:
+    return lines(found["hosts"] if isinstance(found, dict) else found)
+
+
+def _named(infos: dict[str, Any]) -> str:
+    return records([{"name": name, **info} for name, info in infos.items()])
+
+
+_ASKS = (
+    Asks("arp_get_cfg", "show whether ARP answers", NAMESPACES, show=records),
+    Asks(
+        "arp_set_cfg",
+        "let ARP answer, or be silent",
+        NAMESPACES,
+        _switch("--enable", "whether it answers"),
+        example="--enable on",
+    ),
+    Asks(
+        "arp_cmd_query",
+        "let a client ask for its gateway, or announce itself",
+        CLIENT,
+        _switch("--garp", "whether it announces itself, instead of asking"),
+        example="--garp on",
+    ),
+    Asks("arp_show_cache", "show the neighbors that ARP knows", NAMESPACES, show=records),
+    Asks("ipv6_show_cache", "show the neighbors that IPv6 knows", NAMESPACES, show=records),
+    Asks("dns_query", "ask for a name", CLIENT, Given(_asks, _query), example="-n a.example"),
+    Asks("dns_show_domains", "show what a name server knows", CLIENT, method="dns.get_domains", show=lines),
+    Asks(
+        "dns_show_domain_entries",
+        "show what a name server answers for a domain",
+        CLIENT,
+        _one("-d", "--domain", metavar="NAME", help="the domain"),
+        "dns.get_domain_entries",
+        records,
+        example="-d a.example",
+    ),
+    Asks("dns_show_cache", "show what a resolver knows", CLIENT, method="dns.get_cache", show=records),
+    Asks("dns_flush_cache", "let a resolver forget", CLIENT),
+    Asks(
+        "mdns_query",
+        "ask for a name of the local network",
+        CLIENT,
+        Given(_asks_locally, _query),
+        example="-n desk1",
+    ),
+    Asks(
+        "mdns_add_hosts",
+        "give a client names",
+        CLIENT,
+        _hosts(remove=False),
+        "mdns.add_remove_hosts",
+        example="--hosts desk1 desk2",
+    ),
+    Asks(
+        "mdns_remove_hosts",
+        "take names of a client",
+        CLIENT,
+        _hosts(remove=True),
+        "mdns.add_remove_hosts",
+        example="--hosts desk1",
+    ),
+    Asks(
+        "mdns_show_hosts",
+        "show the names of a client",
+        CLIENT,
+        method="mdns.get_client_hosts",
+        show=_names_of,
+    ),
+    Asks("mdns_show_cache", "show what was heard", NAMESPACES, method="mdns.get_cache", show=records),
+    Asks("mdns_flush_cache", "forget what was heard", NAMESPACES),
+    Asks(
+        "dot1x_show_client_info",
+        "show how far a client's 802.1X is",
+        CLIENT,
+        method="dot1x.get_clients_info",
+        show=records,
+        picked=operator.itemgetter(0),
+        has_notations=True,
+    ),
+    Asks("ipfix_get_gen_info", "show the generators of a client", CLIENT, show=_named, has_notations=True),
+    Asks(
+        "ipfix_get_exp_info",
+        "show the exporter of a client",
+        CLIENT,
+        method="ipfix.get_exporter_info",
+        show=records,
+        has_notations=True,
+    ),
+    *(
+        Asks(
+            f"ipfix_set_{word}_rate",
+            f"set how many {word} packets a generator sends a second",
+            CLIENT,
+            Given(_rate, rates),
+            "ipfix.set_gen_rate",
+            example="-g gen1 -r 5",
+        )
+        for word, rates in (
+            ("data", lambda options: [options.gen, 0.0, options.rate]),
+            ("template", lambda options: [options.gen, options.rate, 0.0]),
+        )
+    ),
+    *_enable("enable", "send", True),
+    *_enable("disable", "rest", False),
+)
