@@ -5,7 +5,6 @@ from __future__ import annotations
 from allosaur.cli._command import Command
 from allosaur.cli.commands._arp import Arp
 from allosaur.cli.commands._capture import Capture
-from allosaur.cli.commands._clear import Clear
 from allosaur.cli.commands._compare import Compare
 from allosaur.cli.commands._completion import Completion
 from allosaur.cli.commands._config import Config
@@ -25,12 +24,9 @@ from allosaur.cli.commands._push import Push
 from allosaur.cli.commands._run import Run
 from allosaur.cli.commands._server import Server
 from allosaur.cli.commands._sim import Sim
-from allosaur.cli.commands._start import Start
-from allosaur.cli.commands._stats import Stats
 from allosaur.cli.commands._status import Status
-from allosaur.cli.commands._stop import Stop
 from allosaur.cli.commands._top import Top
-from allosaur.cli.commands._update import Update
+from allosaur.cli.commands._traffic import Clear, Start, Stats, Stop, Update
 from allosaur.cli.commands._version import Version
 
 COMMANDS: tuple[Command, ...] = (

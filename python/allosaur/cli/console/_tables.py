@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format
 from allosaur.cli._answer import Answer
+from allosaur.cli.top._machine_view import ATTRIBUTES, attribute
 
 if TYPE_CHECKING:
     from allosaur import STLClient
@@ -47,15 +48,6 @@ _PORT_ROWS: tuple[Row, ...] = (
     ("-----", _nothing),
     ("oerrors", count("oerrors")),
     ("ierrors", count("ierrors")),
-)
-_STATUS_ROWS = (
-    *(("driver", "driver"), ("description", "description"), ("link status", "link")),
-    *(("link speed", "speed"), ("port status", "status"), ("promiscuous", "prom"), ("multicast", "mult")),
-    *(("flow ctrl", "fc"), ("vxlan fs", "vxlan_fs"), ("--", ""), ("layer mode", "layer_mode")),
-    *(("src IPv4", "src_ipv4"), ("IPv6", "ipv6"), ("src MAC", "src_mac"), ("---", "")),
-    *(("Destination", "dest"), ("ARP Resolution", "arp"), ("----", ""), ("VLAN", "vlan"), ("-----", "")),
-    *(("PCI Address", "pci_addr"), ("NUMA Node", "numa"), ("RX Filter Mode", "rx_filter_mode")),
-    *(("RX Queueing", "rx_queue"), ("Grat ARP", "grat_arp")),
 )
 
 
@@ -103,7 +95,7 @@ def global_stats(client: STLClient) -> Answer:
 def port_status(client: STLClient, ports: Sequence[int]) -> Answer:
     """Return what ports are."""
     infos = {str(info["index"]): info for info in client.get_port_info(list(ports))}
-    rows = [[name, *(_fact(info, key) for info in infos.values())] for name, key in _STATUS_ROWS]
+    rows = [[title, *(attribute(info, name) for info in infos.values())] for title, name in ATTRIBUTES]
     return Answer(titled("Port Status", ["port", *infos], rows), {"ports": infos})
 
 
@@ -246,10 +238,3 @@ def _total(group: Mapping[str, Any], key: str, unit: str | None) -> str:
         return ""
     value = group.get(key, {}).get("total", 0)
     return str(value) if unit is None else _format.rate(value, unit)
-
-
-def _fact(info: Mapping[str, Any], key: str) -> str:
-    if not key:
-        return ""
-    value = info.get(key, "N/A")
-    return f"{value:g} Gb/s" if key == "speed" else str(value)

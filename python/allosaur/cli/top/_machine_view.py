@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from allosaur.cli.top import _numbers
 from allosaur.cli.top._body import Body, noted, said
 from allosaur.cli.top._snapshot import Core, Pool, Port, Snapshot
@@ -66,14 +69,24 @@ def _drivers(state: State, width: int) -> Body:
     return Body("Counters of the drivers that are not zero", [head], rows or said("All are zero."))
 
 
-_ATTRIBUTES = (
+ATTRIBUTES = (
     *(("driver", "driver"), ("description", "description"), ("link status", "link")),
     *(("link speed", "speed"), ("port status", "status"), ("promiscuous", "prom"), ("multicast", "mult")),
-    *(("flow ctrl", "fc"), ("vxlan fs", "vxlan_fs"), ("layer mode", "layer_mode"), ("src IPv4", "src_ipv4")),
-    *(("IPv6", "ipv6"), ("src MAC", "src_mac"), ("Destination", "dest"), ("ARP Resolution", "arp")),
-    *(("VLAN", "vlan"), ("PCI Address", "pci_addr"), ("NUMA Node", "numa")),
-    *(("RX Filter Mode", "rx_filter_mode"), ("RX Queueing", "rx_queue"), ("Grat ARP", "grat_arp")),
+    *(("flow ctrl", "fc"), ("vxlan fs", "vxlan_fs"), ("--", ""), ("layer mode", "layer_mode")),
+    *(("src IPv4", "src_ipv4"), ("IPv6", "ipv6"), ("src MAC", "src_mac"), ("---", "")),
+    *(("Destination", "dest"), ("ARP Resolution", "arp"), ("----", ""), ("VLAN", "vlan"), ("-----", "")),
+    *(("PCI Address", "pci_addr"), ("NUMA Node", "numa"), ("RX Filter Mode", "rx_filter_mode")),
+    *(("RX Queueing", "rx_queue"), ("Grat ARP", "grat_arp")),
 )
+"""What ports are, in the words of TRex's table, with its lines between."""
+
+
+def attribute(attributes: Mapping[str, Any], name: str) -> str:
+    """Return an attribute as people read it; nothing for a line between."""
+    if not name:
+        return ""
+    value = attributes.get(name, "N/A")
+    return f"{value:g} Gb/s" if isinstance(value, (int, float)) and name == "speed" else str(value)
 
 
 def info(state: State, width: int) -> Body:
@@ -81,19 +94,19 @@ def info(state: State, width: int) -> Body:
     ports = state.shown_ports[state.chosen :]
 
     def of_port(port: Port) -> Column[tuple[str, str]]:
-        return Column(f"port {port.number}", 18, lambda one: _fact(port, one[1]), is_text=True)
+        return Column(
+            f"port {port.number}",
+            18,
+            lambda one: attribute(port.attributes, one[1]) if port.attributes else "",
+            is_text=True,
+        )
 
     columns: list[Column[tuple[str, str]]] = [
         Column("", 16, lambda one: one[0], is_text=True),
         *(of_port(port) for port in ports),
     ]
-    head, *rows = table(columns, _ATTRIBUTES, width)
+    head, *rows = table(columns, [one for one in ATTRIBUTES if one[1]], width)
     return Body("Ports", [head], rows, "left, right: others")
-
-
-def _fact(port: Port, name: str) -> str:
-    value = port.attributes.get(name, "N/A" if port.attributes else "")
-    return f"{value:g} Gb/s" if isinstance(value, (int, float)) and name == "speed" else str(value)
 
 
 def events(snapshot: Snapshot) -> Body:

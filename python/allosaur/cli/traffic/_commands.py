@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from allosaur.cli import _answer, _registry
@@ -91,3 +91,12 @@ def stats(options: argparse.Namespace) -> Answer:
 def _registry_answer(client: STLClient, prefixes: Sequence[str]) -> Answer:
     metrics = _registry.read(client, prefixes)
     return Answer(_registry.table(list(metrics.described())), {"metrics": _registry.objects(metrics)})
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], Answer]] = {
+    "start": start,
+    "stop": stop,
+    "update": update,
+    "stats": stats,
+    "clear": clear,
+}
