@@ -27,31 +27,13 @@ from ._plugin import EMUPluginBase
 from ._profile import EMUClientKey, EMUClientObj, EMUNamespaceKey, EMUNamespaceObj, EMUProfile, Plugs
 from ._requests import METHOD_NOT_FOUND, Requests, is_interrupted
 from ._values import Mac
-from .plugins import PLUGINS
-from .plugins.appsim import APPSIMPlugin
-from .plugins.arp import ARPPlugin
-from .plugins.cdp import CDPPlugin
-from .plugins.dhcp import DHCPPlugin
-from .plugins.dhcpsrv import DHCPSRVPlugin
-from .plugins.dhcpv6 import DHCPV6Plugin
-from .plugins.dns import DNSPlugin
-from .plugins.dot1x import DOT1XPlugin
-from .plugins.icmp import ICMPPlugin
-from .plugins.igmp import IGMPPlugin
-from .plugins.ipfix import IPFIXPlugin
-from .plugins.ipv6 import IPV6Plugin
-from .plugins.lldp import LLDPPlugin
-from .plugins.mdns import MDNSPlugin
-from .plugins.ppp import PPPPlugin
-from .plugins.tdl import TDLPlugin
-from .plugins.transport import TRANSPORTPlugin
-from .plugins.transporte import TRANSPORTEPlugin
+from .plugins import PLUGINS, Plugins
 
 RPC_PORT = 4510
 _SHUTDOWN_S_MAX = 0xFFFF_FFFF
 
 
-class EMUClient(SaysWhatIsMissing):
+class EMUClient(SaysWhatIsMissing, Plugins):
     """A connection to a server of emulated clients.
 
     Methods raise ``STLError`` with a message that says what to do; ``STLConnectionError`` when the server
@@ -59,25 +41,6 @@ class EMUClient(SaysWhatIsMissing):
     """
 
     _not_here: ClassVar[Mapping[str, str]] = EMULATION_NAMES
-
-    arp: ARPPlugin
-    icmp: ICMPPlugin
-    igmp: IGMPPlugin
-    ipv6: IPV6Plugin
-    dhcp: DHCPPlugin
-    dhcpsrv: DHCPSRVPlugin
-    dhcpv6: DHCPV6Plugin
-    dns: DNSPlugin
-    mdns: MDNSPlugin
-    dot1x: DOT1XPlugin
-    lldp: LLDPPlugin
-    cdp: CDPPlugin
-    transport: TRANSPORTPlugin
-    transporte: TRANSPORTEPlugin
-    ipfix: IPFIXPlugin
-    tdl: TDLPlugin
-    appsim: APPSIMPlugin
-    ppp: PPPPlugin
 
     def __init__(
         self,
