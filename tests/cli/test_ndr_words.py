@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 from typing import Any
@@ -67,8 +66,7 @@ def test_what_is_left_has_the_trial_that_runs_and_those_after_the_search() -> No
     scale = Scale("pps", 1_000, 10)
     journal = Journal(lambda load, duration_s: Trial(load, duration_s, 1_000, 0))
     shown: list[Any] = []
-    progress = SearchProgress(io.StringIO())
-    progress._shown.show = shown.append  # type: ignore[method-assign]
+    progress = SearchProgress(shown.append)
     progress.case("case", 3 * 26.0)
     journal(1_000, 26.0)
     progress.ends(plan, journal, scale)

@@ -20,7 +20,7 @@ from allosaur.cli.ndr._bench import Bench, Case, Scale
 from allosaur.cli.ndr._cases import cases
 from allosaur.cli.ndr._flows import FlowSubject
 from allosaur.cli.ndr._plugin import PlugIn
-from allosaur.cli.ndr._progress import SearchProgress
+from allosaur.cli.ndr._progress import SearchProgress, searching
 from allosaur.cli.ndr._rates import flow_factor
 from allosaur.cli.ndr._result import CaseResult, search_json
 from allosaur.cli.ndr._streams import StreamSubject, load_streams
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     results: list[CaseResult] = []
     with Interrupt() as interrupt, _run.client_of_run(options, remote, server) as client:
         bench: Bench[Any] = Bench((FlowSubject if has_flows else StreamSubject)(client, options), interrupt)
-        with SearchProgress() as progress:
+        with searching() as progress:
             for case in wanted:
                 results.append(_one(bench, case, options, progress, plugin))
                 if bench.exit_code is not None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from allosaur.cli import _format
 from allosaur.cli._fitted import FittedLine
-from allosaur.cli._live import Progress, suited
+from allosaur.cli._live import showing
 from allosaur.cli.ndr._bench import Scale
 from allosaur.search import Journal, SearchPlan, Trial, relevant_bounds, time_left_s
 
@@ -41,11 +41,18 @@ class SearchMoment:
         return f"about {_roughly(self.left_s)} left{', and further tests' if self.has_tests else ''}"
 
 
-class SearchProgress:
-    """Shows a search between its `__enter__` and its `__exit__`."""
+@contextlib.contextmanager
+def searching(stream: TextIO | None = None) -> Iterator[SearchProgress]:
+    """Show a search inside the block."""
+    with showing(stream, _view, _line) as show:
+        yield SearchProgress(lambda moment: show(moment.elapsed_s, moment))
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._shown: Progress[SearchMoment] = suited(stream, _view, _line)
+
+class SearchProgress:
+    """What is known of a search, told to `show` whenever it changes."""
+
+    def __init__(self, show: Callable[[SearchMoment], None]) -> None:
+        self._show_moment = show
         self._begun_s = time.monotonic()
         self._title = ""
         self._trials = 0
@@ -56,15 +63,6 @@ class SearchProgress:
         self._has_tests = False
         self._doing = ""
         self._trial_s = 0.0
-
-    def __enter__(self) -> SearchProgress:
-        self._shown.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._shown.__exit__(kind, error, trace)
 
     def case(self, title: str, after_s: float = 0.0, has_tests: bool = False) -> None:
         """A new case begins. Trials of `after_s` follow its search, and further tests may."""
@@ -99,7 +97,7 @@ class SearchProgress:
         moment = SearchMoment(
             self._title, elapsed_s, doing, self._last, self._bounds, left_s, self._has_tests
         )
-        self._shown.show(moment)
+        self._show_moment(moment)
 
 
 def told(trial: Trial, scale: Scale) -> str:
