@@ -16,10 +16,16 @@ import jsonschema
 import pytest
 from allosaur.cli._errors import CommandError
 from allosaur.cli._main import main
-from allosaur.cli.ndr import _cases, _criteria, _names, _plugin, _rates, _rfc2544
+from allosaur.cli.ndr import _bench, _cases, _names, _plugin, _rates, _rfc2544
 from allosaur.cli.ndr._bench import Scale
 from allosaur.cli.ndr._command import goals
 from allosaur.cli.ndr._rfc2544 import Sample
+from allosaur.report import PortCounters, StreamCounters, StreamLatency
+from allosaur.run import _thresholds
+from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._groups import Grouping, Row
+from allosaur.run.streams._load import StreamLoad
+from allosaur.run.streams._result import StreamResult
 from allosaur.search import Trial
 from allosaur.server import LocalServer
 
@@ -295,16 +301,24 @@ def test_what_is_refused_with_a_server(allosaur: Any) -> None:
 
 
 def test_criteria() -> None:
-    times = {"latency": {"p99_us": 150.0}, "duplicates": 3, "out_of_order": None}
+    times = StreamLatency(10.0, 20.0, 400.0, 3.0, 18.0, 50.0, 150.0, None)
+    counted = StreamCounters(0, ["voip"], 1, 1000, rx_packets=990, lost_packets=10, latency=times)
+    ports = {0: PortCounters(tx_packets=1000), 1: PortCounters(rx_packets=990)}
+    grouping = Grouping([Row(0, 1, ["voip"], [0])])
+    plan = Plan([0], "1", 1.0, [0, 1])
+    result = StreamResult(plan, ports, {}, elapsed_s=1.0, grouping=grouping, streams=[counted])
 
     def why(text: str) -> list[str]:
-        return _criteria.failures(_criteria.read([text]), times)
+        return _bench.unmet(_thresholds.read([text], StreamLoad.metrics), result)
 
     assert why("latency.p99>200us") == []
-    assert "latency.p99 is 150 µs, and may not be > 100 µs" in why("latency.p99 > 0.1ms")[0]
-    assert "latency.max was not measured" in why("latency.max>1s")[0]
-    assert "duplicates.packets is 3" in why("duplicates.packets>2")[0]
+    assert (
+        "latency.p99 is 150 µs (stream voip, port 0), and may not be > 100 µs"
+        in why("latency.p99 > 0.1ms")[0]
+    )
+    assert "latency.p99.9 was not measured" in why("latency.p99.9>1s")[0]
     assert "out_of_order.packets was not measured" in why("out_of_order.packets>0")[0]
+    assert "loss is 1 %" in why("loss>0.5%")[0]
 
 
 def test_sizes_tests_and_goals() -> None:

@@ -6,6 +6,7 @@ import argparse
 
 from allosaur.cli import _arguments, _options
 from allosaur.cli._command import Command
+from allosaur.cli.commands._run import metric_names
 
 
 class Ndr(Command):
@@ -156,7 +157,7 @@ def _traffic(group: argparse._ArgumentGroup) -> None:
         help="a trial fails also when it comes to that: 'latency.p99>100us', 'out_of_order.packets>0'; "
         "@FILE has one in each line",
     )
-    limits.completer = _metric_names  # type: ignore[attr-defined]
+    limits.completer = metric_names  # type: ignore[attr-defined]
     group.add_argument(
         "--missed",
         type=_options.share,
@@ -231,10 +232,3 @@ def _results(group: argparse._ArgumentGroup) -> None:
 def _shares(text: str) -> list[float]:
     """Read shares such as `0,0.5%`."""
     return list(dict.fromkeys(_options.share(word) for word in text.split(",")))
-
-
-def _metric_names(**_asked: object) -> list[str]:
-    """Return what criteria may be about, for who presses Tab."""
-    from allosaur.cli.ndr._criteria import METRICS
-
-    return [metric.name for metric in METRICS]

@@ -52,7 +52,7 @@ class Run(Command):
             help="thresholds: fail the run when it comes to that, such as 'loss>0.01%%' 'latency.p99>100us'; "
             "@FILE has one in each line",
         )
-        limits.completer = _metric_names  # type: ignore[attr-defined]
+        limits.completer = metric_names  # type: ignore[attr-defined]
         _arguments.flows(parser.add_argument_group("flows (stateful profiles)"))
         _arguments.json_output(parser)
 
@@ -68,7 +68,7 @@ class Run(Command):
             return run(options)
 
 
-def _metric_names(**_asked: object) -> list[str]:
+def metric_names(**_asked: object) -> list[str]:
     """Return what thresholds may be about, for who presses Tab: of each kind of traffic."""
     from allosaur.run._kinds import KINDS
 

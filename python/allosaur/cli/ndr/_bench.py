@@ -9,6 +9,7 @@ import argparse
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from allosaur.cli import _format
 from allosaur.cli._errors import EXIT_SETUP, bad_input
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.ndr import _criteria
-from allosaur.run import Load, Moment, Result, drive_one
+from allosaur.run import Load, Moment, Result, _summary, drive_one
+from allosaur.run._thresholds import Metric, Thresholds
 from allosaur.search import Stopped, Trial
 
 if TYPE_CHECKING:
@@ -98,12 +99,28 @@ class Subject(ABC, Generic[ResultT]):
     """What loads are counted in, as `Scale` has it."""
     load_noun: ClassVar[str]
     """What loads are in a message: `loads` from 1 to 2 pps are no range."""
+    metrics: ClassVar[Sequence[Metric]]
+    """What criteria may be about."""
     ports: Sequence[int]
     """The ports that send, or whose clients open flows."""
 
     def __init__(self, client: STLClient, options: argparse.Namespace) -> None:
         self.client = client
         self.options = options
+
+    @staticmethod
+    @abstractmethod
+    def check(options: argparse.Namespace) -> None:
+        """Refuse options that are not for this kind. Raises :class:`CommandError`."""
+
+    @staticmethod
+    @abstractmethod
+    def connect(options: argparse.Namespace) -> AbstractContextManager[Any]:
+        """Connect a client to the server that options name, or to one of our own."""
+
+    @staticmethod
+    def try_loading(case: Case, options: argparse.Namespace) -> None:
+        """Load a profile before anything is started: one that does not load needs no server."""
 
     @abstractmethod
     def put(self, case: Case, interrupt: Interrupt) -> Scale:
@@ -131,6 +148,11 @@ class Subject(ABC, Generic[ResultT]):
     def shortest_s(self) -> float:
         """How long the shortest trial of a search lasts."""
         return float(min(self.options.first_trial, self.options.duration))
+
+
+def unmet(criteria: Thresholds, result: Result) -> list[str]:
+    """Return which criteria a trial does not meet."""
+    return [str(one) for one in criteria.check(_summary.document(result)) if not one.ok]
 
 
 class Bench(Generic[ResultT]):
@@ -163,7 +185,7 @@ class Bench(Generic[ResultT]):
 
         result = self.drive(load, duration_s, shown)
         counted = self.subject.counted(result)
-        failures = [*_criteria.failures(options.criteria, counted.details), *counted.failures]
+        failures = [*unmet(options.criteria, result), *counted.failures]
         not_reached = max(counted.missed - round(options.missed * counted.offered), 0)
         lost = min(counted.lost + not_reached, counted.offered)
         took_s = time.monotonic() - begun_s

@@ -5,51 +5,44 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _again, _arguments, _output_file, _profile, _report_file, _result, _run
-from allosaur.cli._access import remote_client, remote_stateful_client
+from allosaur.cli import _again, _output_file, _profile, _report_file, _result, _run
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli._profile_kind import is_stateful
-from allosaur.cli.ndr import _criteria, _csv, _report, _rfc2544, _text
-from allosaur.cli.ndr._bench import Bench, Case, Scale
+from allosaur.cli.ndr import _csv, _report, _rfc2544, _text
+from allosaur.cli.ndr._bench import Bench, Case, Scale, Subject
 from allosaur.cli.ndr._cases import cases
 from allosaur.cli.ndr._flows import FlowSubject
 from allosaur.cli.ndr._plugin import PlugIn
 from allosaur.cli.ndr._progress import SearchProgress, searching
-from allosaur.cli.ndr._rates import flow_factor
 from allosaur.cli.ndr._result import CaseResult, search_json
-from allosaur.cli.ndr._streams import StreamSubject, load_streams
+from allosaur.cli.ndr._streams import StreamSubject
 from allosaur.report import write_report
-from allosaur.run.streams._counts import pair_of
+from allosaur.run import _thresholds
+from allosaur.run._kinds import kind_of
 from allosaur.search import Goal, Journal, SearchPlan, Stopped, Trial, find
-from allosaur.server import LocalServer
+
+_SUBJECTS: Mapping[str, type[Subject[Any]]] = {one.mode: one for one in (StreamSubject, FlowSubject)}
+"""The kinds of traffic that a search may have, by the words of `allosaur.run._kinds`."""
 
 
 def run(options: argparse.Namespace) -> int:
     """Do what `allosaur ndr` says; return the exit code."""
-    has_flows = is_stateful(Path(options.profile))
-    _check(options, has_flows)
+    subject = _subject_of(Path(options.profile))
+    _check(options, subject)
     files = _Files(options)
     plugin = None
     if options.plugin is not None:
         plugin = PlugIn(Path(options.plugin), _profile.merged(options.plugin_tunable))
     wanted = cases(options)
-    if has_flows:
-        remote: Any = remote_stateful_client
-        server = partial(_stateful_server, options)
-    else:
-        remote, server = remote_client, partial(_stateless_server, options)
-        for case in wanted:  # before anything is started: a profile that does not load needs no server
-            for port in options.ports:
-                load_streams(case, port)
+    for case in wanted:
+        subject.try_loading(case, options)
     results: list[CaseResult] = []
-    with Interrupt() as interrupt, _run.client_of_run(options, remote, server) as client:
-        bench: Bench[Any] = Bench((FlowSubject if has_flows else StreamSubject)(client, options), interrupt)
+    with Interrupt() as interrupt, subject.connect(options) as client:
+        bench: Bench[Any] = Bench(subject(client, options), interrupt)
         with searching() as progress:
             for case in wanted:
                 results.append(_one(bench, case, options, progress, plugin))
@@ -58,29 +51,20 @@ def run(options: argparse.Namespace) -> int:
     return _give(options, bench, results, files)
 
 
-def _check(options: argparse.Namespace, has_flows: bool) -> None:
+def _subject_of(path: Path) -> type[Subject[Any]]:
+    found = _SUBJECTS.get(kind_of(path).mode)
+    if found is None:
+        raise bad_input(
+            f"profile {path}: emulates clients, and sends no traffic: `allosaur emu load` is for it"
+        )
+    return found
+
+
+def _check(options: argparse.Namespace, subject: type[Subject[Any]]) -> None:
     """Refuse what cannot be, before anything is started."""
-    if has_flows:
-        if options.both or options.sizes or options.tests:
-            raise bad_input("--both, --sizes and --tests are for streams; this profile has flows")
-        if options.max is None:
-            raise bad_input(
-                "--max is missing: a stateful profile has no line rate to begin with; give the highest "
-                "factor of its own rates, such as --max 1000"
-            )
-        if options.servers_only:
-            raise bad_input("--servers-only: a search opens flows; leave it out")
-        flow_factor(options.max, "--max")
-        flow_factor(options.min or "1", "--min")
-    else:
-        _arguments.refuse_options_of_flows(argparse.Namespace(**{**vars(options), "latency": None}))
-        options.ports = [0] if options.ports is None else options.ports
-        if options.both:
-            options.ports = list(
-                dict.fromkeys(end for port in options.ports for end in (port, pair_of(port)))
-            )
+    subject.check(options)
     _rfc2544.check(options)
-    options.criteria = _criteria.read(options.fail_if)
+    options.criteria = _thresholds.read(options.fail_if, subject.metrics)
     options.first_trial = min(options.first_trial, options.duration)
     _plan(options, Scale("pps", 2.0, 1.0))
 
@@ -162,8 +146,7 @@ def _one(
         result.bounds, result.stopped = find(plan, journal)
         if not result.stopped or result.is_stopped_on_purpose:
             _points(result, options.points, measure, progress)
-            if isinstance(bench.subject, StreamSubject):
-                _rfc2544.run(result, bench, options, measure)
+            _rfc2544.run(result, bench, options, measure)
     except Stopped as stop:
         result.stopped = str(stop)
     result.trials = journal.trials
@@ -235,13 +218,3 @@ def _json_object(
         "ok": ok,
         "verdict": verdict,
     }
-
-
-def _stateless_server(options: argparse.Namespace) -> LocalServer:
-    count = 1 + max(max(port, pair_of(port)) for port in options.ports)
-    return LocalServer(ports=_run.local_ports(options, count), cores=options.cores)
-
-
-def _stateful_server(options: argparse.Namespace) -> LocalServer:
-    ports = _run.local_ports(options, 2 + max(options.clients or [0]))
-    return LocalServer(ports=ports, cores=options.cores, stateful=True)

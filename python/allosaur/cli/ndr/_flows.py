@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways
+from allosaur.cli import _gateways, _run
+from allosaur.cli._access import remote_stateful_client
 from allosaur.cli._errors import bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.ndr._bench import Case, Counted, Scale, Subject
@@ -26,8 +28,10 @@ from allosaur.run.flows._access import (
     take_server,
 )
 from allosaur.run.flows._load import FlowLoad
+from allosaur.run.flows._metrics import refuse_unmeasured
 from allosaur.run.flows._result import FlowResult
 from allosaur.run.flows._verdict import ends, failed_flows
+from allosaur.server import LocalServer
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient
@@ -42,6 +46,7 @@ class FlowSubject(Subject[FlowResult]):
     mode = "stateful"
     unit = "times"
     load_noun = "multipliers"
+    metrics = FlowLoad.metrics
 
     def __init__(self, client: ASTFClient, options: argparse.Namespace) -> None:
         super().__init__(client, options)
@@ -55,6 +60,31 @@ class FlowSubject(Subject[FlowResult]):
             port for port in client.get_all_ports() if port % 2 == 0 and mask >> port & 1
         ]
 
+    @staticmethod
+    def check(options: argparse.Namespace) -> None:
+        """Refuse what is for streams, and a range without an end."""
+        if options.both or options.sizes or options.tests:
+            raise bad_input("--both, --sizes and --tests are for streams; this profile has flows")
+        if options.max is None:
+            raise bad_input(
+                "--max is missing: a stateful profile has no line rate to begin with; give the highest "
+                "factor of its own rates, such as --max 1000"
+            )
+        if options.servers_only:
+            raise bad_input("--servers-only: a search opens flows; leave it out")
+        flow_factor(options.max, "--max")
+        flow_factor(options.min or "1", "--min")
+
+    @staticmethod
+    def connect(options: argparse.Namespace) -> AbstractContextManager[Any]:
+        """Connect; a server of our own has the client ports that are named, and their servers'."""
+        ports = _run.local_ports(options, 2 + max(options.clients or [0]))
+        return _run.client_of_run(
+            options,
+            remote_stateful_client,
+            lambda: LocalServer(ports=ports, cores=options.cores, stateful=True),
+        )
+
     def put(self, case: Case, interrupt: Interrupt) -> Scale:
         """Put the profile onto the server, and tell the range of multipliers."""
         options, client = self.options, self._flows
@@ -64,6 +94,7 @@ class FlowSubject(Subject[FlowResult]):
         if not flow_rate:
             raise bad_input(f"profile {case.path}: no template opens flows; give one a rate (cps)")
         self._plan = replace(self._plan, resetting=resetting(profile))
+        refuse_unmeasured(options.criteria, client, self._plan, profile)
         put(client, self._plan, case.path, profile, options.force)
         _gateways.wait(client, _gateways.of_flows(client, self._plan.client_mask), interrupt)
         load_min = _FLOWS_MIN / self.shortest_s / flow_rate

@@ -5,20 +5,24 @@ from __future__ import annotations
 import argparse
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _gateways, _profile
-from allosaur.cli._access import check_ports, refuse_running, take
+from allosaur.cli import _arguments, _gateways, _profile, _run
+from allosaur.cli._access import check_ports, refuse_running, remote_client, take
 from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.ndr._bench import Case, Counted, Scale, Subject
 from allosaur.cli.ndr._rates import packet_rate
 from allosaur.report import LATENCY_COLUMNS, StreamCounters
-from allosaur.run._metrics import LATENCY
+from allosaur.run._metrics import LATENCY, PERCENTILE
 from allosaur.run.streams import _groups
 from allosaur.run.streams._counts import Plan
+from allosaur.run.streams._directions import pair_of
 from allosaur.run.streams._load import StreamLoad, watched_ports
+from allosaur.run.streams._metrics import refuse_unmeasured
 from allosaur.run.streams._result import StreamResult
+from allosaur.server import LocalServer
 
 if TYPE_CHECKING:
     from allosaur import STLClient, STLStream
@@ -34,6 +38,7 @@ class StreamSubject(Subject[StreamResult]):
     mode = "stateless"
     unit = "pps"
     load_noun = "loads"
+    metrics = StreamLoad.metrics
 
     def __init__(self, client: STLClient, options: argparse.Namespace) -> None:
         super().__init__(client, options)
@@ -44,6 +49,29 @@ class StreamSubject(Subject[StreamResult]):
         refuse_running(client, self.ports, options.force)
         take(client, self.ports, options.force)
 
+    @staticmethod
+    def check(options: argparse.Namespace) -> None:
+        """Refuse what is for flows, and name the ports that send."""
+        _arguments.refuse_options_of_flows(argparse.Namespace(**{**vars(options), "latency": None}))
+        ports = [0] if options.ports is None else options.ports
+        if options.both:
+            ports = list(dict.fromkeys(end for port in ports for end in (port, pair_of(port))))
+        options.ports = ports
+
+    @staticmethod
+    def connect(options: argparse.Namespace) -> AbstractContextManager[Any]:
+        """Connect; a server of our own has the ports that send, and those at their other ends."""
+        ports = _run.local_ports(options, 1 + max(max(port, pair_of(port)) for port in options.ports))
+        return _run.client_of_run(
+            options, remote_client, lambda: LocalServer(ports=ports, cores=options.cores)
+        )
+
+    @staticmethod
+    def try_loading(case: Case, options: argparse.Namespace) -> None:
+        """Load it for each port."""
+        for port in options.ports:
+            load_streams(case, port)
+
     def put(self, case: Case, interrupt: Interrupt) -> Scale:
         """Put the streams onto the ports, each with a packet group, and tell the range of loads."""
         client, options = self.client, self.options
@@ -51,7 +79,7 @@ class StreamSubject(Subject[StreamResult]):
         if options.latency:
             for port, of_port in streams.items():
                 of_port.append(self._timed(of_port, port, case))
-        needy = [one for one in options.criteria if one.metric.needs == LATENCY]
+        needy = [one for one in options.criteria if one.metric.needs in (LATENCY, PERCENTILE)]
         if needy and not any(
             one.get_flow_stats_type() == "latency" for all_ in streams.values() for one in all_
         ):
@@ -61,6 +89,8 @@ class StreamSubject(Subject[StreamResult]):
             client.remove_all_streams(ports=self.ports)
         with explained("cannot read the packet groups"):
             self._grouping = _groups.assign(client, streams, wanted=not options.port_counters)
+        plan = Plan(self.ports, "1", options.duration, self._watched)
+        refuse_unmeasured(options.criteria, client, plan, streams, self._grouping)
         for port, of_port in streams.items():
             with explained(f"profile {case.path}, port {port}", EXIT_USAGE):
                 client.add_streams(of_port, ports=[port])
