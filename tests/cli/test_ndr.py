@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from allosaur.cli._errors import CommandError
 from allosaur.cli._main import main
-from allosaur.cli.ndr import _bench, _cases, _names, _plugin, _rates, _rfc2544
+from allosaur.cli.ndr import _bench, _cases, _plugin, _rates, _rfc2544
 from allosaur.cli.ndr._bench import Scale
 from allosaur.cli.ndr._command import goals
 from allosaur.cli.ndr._rfc2544 import Sample
@@ -324,7 +324,7 @@ def test_criteria() -> None:
 def test_sizes_tests_and_goals() -> None:
     assert _cases.frame_sizes("64, IMIX,64") == ["64", "imix"]
     assert _cases.frame_sizes("rfc2544") == ["64", "128", "256", "512", "1024", "1280", "1518"]
-    assert _names.tests("recovery,reset") == ["recovery", "reset"]
+    assert _cases.tests("recovery,reset") == ["recovery", "reset"]
     assert [one.name for one in goals([0.0, 0.005])] == ["ndr", "pdr"]
     assert [one.name for one in goals([0.001, 0.01])] == ["pdr 0.1 %", "pdr 1 %"]
 

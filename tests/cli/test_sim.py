@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from allosaur.cli import _shipped
 from allosaur.cli._errors import CommandError
-from allosaur.cli._pcap import summarize
+from allosaur.cli._simulated import summarize
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_server = pytest.mark.usefixtures("binary")
@@ -282,17 +282,17 @@ def test_captures_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     whole = capture("<", 0xA1B2C3D4, [(1, 0, 60)])
     for data, message in (
-        (b"", "not a pcap"),
+        (b"", "is empty: give a pcap"),
         (b"x" * 40, "not a pcap"),
-        (whole[:30], "cut off in packet 1"),
+        (whole[:30], "ends within packet 1"),
     ):
         path.write_bytes(data)
         with pytest.raises(CommandError, match=message):
             summarize(path)
     path.write_bytes(whole[:-1])
-    with pytest.raises(CommandError, match="cut off in packet 1"):
+    with pytest.raises(CommandError, match="ends within packet 1"):
         summarize(path)
-    with pytest.raises(CommandError, match=r"cannot read .*missing\.pcap"):
+    with pytest.raises(CommandError, match=r"missing\.pcap cannot be read"):
         summarize(tmp_path / "missing.pcap")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.cli._pcap import summarize
+from allosaur.cli._simulated import summarize
 from allosaur.cli.commands import _sim
 from allosaur.cli.trex import _astf_sim
 from allosaur.run.flows._access import load_file

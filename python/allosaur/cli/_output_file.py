@@ -48,3 +48,14 @@ def _check_writable(option: str, path: Path, is_new: bool) -> None:
         raise bad_input(
             f"{option} {path}: cannot be written: {error.strerror}; name another file, or a folder of yours"
         ) from error
+
+
+@contextlib.contextmanager
+def writing_report(path: Path) -> Iterator[None]:
+    """Say what to do when a report cannot be written there, by a :class:`CommandError`."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(
+            f"cannot write the report {path}: {error.strerror}; name another with --report"
+        ) from error

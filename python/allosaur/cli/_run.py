@@ -6,17 +6,21 @@ import argparse
 import contextlib
 import json
 import platform
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _result
 from allosaur.cli._access import Client, connected
+from allosaur.cli._errors import EXIT_SETUP, EXIT_USAGE, CommandError, brief
 from allosaur.cli._options import FOREVER
-from allosaur.cli._own_server import started
 from allosaur.server import LocalServer
+
+if TYPE_CHECKING:
+    from allosaur.server import LocalServer
 
 
 @contextlib.contextmanager
@@ -84,3 +88,28 @@ def facts(options: argparse.Namespace, asked: str, duration_s: float, ran: str) 
 def source(path: Path) -> str:
     """Return the text of a profile, as far as people can read it."""
     return path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
+
+
+_HELP_OF_BINARY = re.compile(r" \(see allosaur-server[^)]*\)")
+
+
+@contextlib.contextmanager
+def started(server: LocalServer) -> Iterator[LocalServer]:
+    """Run a server inside the block. Raises :class:`CommandError` when it does not start."""
+    from allosaur import STLError
+    from allosaur._errors import ServerStartError
+
+    try:
+        server.start()
+    except ServerStartError as error:
+        reason = _HELP_OF_BINARY.sub("", " ".join(error.reason.split()))
+        # What the user wrote behind --local-ports is --ports of the server.
+        reason = re.sub(r"^--ports\b", "--local-ports", reason)
+        code = EXIT_USAGE if error.exit_code == EXIT_USAGE else EXIT_SETUP
+        raise CommandError(f"the server of this run did not start: {reason}", code) from error
+    except STLError as error:
+        raise CommandError(brief(error)) from error
+    try:
+        yield server
+    finally:
+        server.stop()

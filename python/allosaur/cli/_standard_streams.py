@@ -1,7 +1,8 @@
 """The standard output and error: what stands for characters that they lack, and what to say when they fail.
 
 An output may have an encoding without the dashes and bars of our tables (`PYTHONIOENCODING=latin-1`, an old
-terminal); it may be closed, or on a file system that is full.
+terminal); it may be closed, or on a file system that is full. That nobody reads it any more, as in
+`allosaur help | head -1`, is no error.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import codecs
 import contextlib
 import errno
+import functools
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec
 
-from allosaur.cli._errors import CommandError
+from allosaur.cli._errors import EXIT_OK, CommandError
 
 _TAKES_NOTHING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _HANDLER = "allosaur.plain"
@@ -78,3 +82,46 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     wanted = error.object[error.start : error.end]
     plain = "".join(_PLAIN.get(character, "?") for character in wanted)
     return plain, error.end
+
+
+Parameters = ParamSpec("Parameters")
+
+
+def unread_is_no_error(main: Callable[Parameters, int]) -> Callable[Parameters, int]:
+    """Let a program end quietly when whoever read its output went away.
+
+    What it printed may still lie in a buffer when it returns: Python would tell of that when it ends.
+    """
+
+    @functools.wraps(main)
+    def run(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> int:
+        try:
+            try:
+                exit_code = main(*arguments, **keywords)
+            except SystemExit:  # --help of argparse ends this way
+                _flush()
+                raise
+            _flush()
+        except BrokenPipeError:
+            _drop_rest()
+            return EXIT_OK
+        return exit_code
+
+    return run
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def _drop_rest() -> None:
+    """Let what is still in the buffers go nowhere."""
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 # a name of the system, not a path
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                with contextlib.suppress(OSError, ValueError):  # a stream that is no file
+                    os.dup2(nowhere.fileno(), stream.fileno())

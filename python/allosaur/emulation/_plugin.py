@@ -1,4 +1,4 @@
-"""What the plugins of the client have in common: their counters, and clean-up before a namespace goes."""
+"""What plugins of the client have in common: counters, clean-up before a namespace goes, pings."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from . import _check
 from ._counters import DataCounter
 from ._profile import EMUClientKey, EMUNamespaceKey
 from ._requests import Requests
+from ._values import EMUType
 
 Init = dict[str, Any] | None
 """The settings of a plugin, under its name."""
@@ -140,3 +141,34 @@ class BothPlugin(EMUPluginBase):
     def clear_ns_counters(self, ns_key: EMUNamespaceKey) -> Any:
         """Let the counters of a namespace begin at zero."""
         return self._of_ns(ns_key).clear_counters()
+
+
+Outcome = tuple[Any, STLError | None]
+"""The result and None, or None and why there is none."""
+
+
+class PingPlugin(NamespacePlugin):
+    """A plugin whose clients can ping, one address at a time each."""
+
+    START: ClassVar[str]
+    STATS: ClassVar[str]
+    STOP: ClassVar[str]
+
+    def get_ping_stats(self, c_key: EMUClientKey, zero: bool = True) -> Outcome:
+        """What the last ping of a client counts, under "icmp_ping_stats"; latencies are in microseconds."""
+        return self._outcome(self.STATS, c_key, zero=zero)
+
+    def stop_ping(self, c_key: EMUClientKey) -> Outcome:
+        """Stop the ping of a client."""
+        return self._outcome(self.STOP, c_key)
+
+    def _outcome(self, method: str, c_key: EMUClientKey, **params: Any) -> Outcome:
+        try:
+            return self._to_client(method, c_key, **params), None
+        except STLError as error:
+            return None, error
+
+
+def as_bytes(kind: type[EMUType], address: object) -> list[int] | None:
+    """An address of any form as the server wants it."""
+    return None if address is None else kind(address).V()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _again, _profile, _report_file, _run
+from allosaur.cli import _again, _output_file, _profile, _run
 from allosaur.cli._interrupt import Interrupt
 from allosaur.report import Report, write_report
 from allosaur.run import _loads, _summary, _thresholds
@@ -50,7 +50,7 @@ class _Judged:
 
 def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
     """Do what `allosaur run` says; return the exit code."""
-    report = _report_file.checked(options.report)
+    report = None if options.report is None else _output_file.checked("--report", options.report)
     # Before anything is started: a profile that does not load needs no server.
     loads = _loads.read(options, None if own is None else "stateful")
     known = {name: Known(load.metrics, load.metric) for name, load in loads.items()}
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, own: OwnServer | None = None) -> int:
             registry.end()
     judged = _judge(loads, dict(zip(loads, results, strict=True)), thresholds, registry)
     if report is not None:
-        with _report_file.writing(report):
+        with _output_file.writing_report(report):
             write_report(report, _report(options, loads, judged))
     _give(options, loads, judged)
     return exit_code(results, judged.verdict.ok)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from allosaur.cli import _access
 from allosaur.cli._options import EMULATION_PORT, ServerAddress
-from allosaur.cli._own_server import started
+from allosaur.cli._run import started
 from allosaur.cli.emulation._access import connected as connected_emulation
 from allosaur.run._load import ClientT
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from allosaur.cli._command import Command
-from allosaur.cli.commands._arp import Arp
+from allosaur.cli.commands._about import Completion, Help, Version
+from allosaur.cli.commands._binary import Config, Ports
 from allosaur.cli.commands._capture import Capture
 from allosaur.cli.commands._compare import Compare
-from allosaur.cli.commands._completion import Completion
-from allosaur.cli.commands._config import Config
 from allosaur.cli.commands._console import Console
 from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._doctor import Doctor
 from allosaur.cli.commands._emu import Emu
-from allosaur.cli.commands._help import Help
 from allosaur.cli.commands._metrics import Metrics
 from allosaur.cli.commands._ndr import Ndr
-from allosaur.cli.commands._new import New
-from allosaur.cli.commands._ping import Ping
+from allosaur.cli.commands._neighbors import Arp, Ping
 from allosaur.cli.commands._plan import Plan
-from allosaur.cli.commands._ports import Ports
-from allosaur.cli.commands._profiles import Profiles
+from allosaur.cli.commands._profiles import New, Profiles
 from allosaur.cli.commands._push import Push
 from allosaur.cli.commands._run import Run
 from allosaur.cli.commands._server import Server
@@ -27,7 +23,6 @@ from allosaur.cli.commands._sim import Sim
 from allosaur.cli.commands._status import Status
 from allosaur.cli.commands._top import Top
 from allosaur.cli.commands._traffic import Clear, Start, Stats, Stop, Update
-from allosaur.cli.commands._version import Version
 
 COMMANDS: tuple[Command, ...] = (
     Server(),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _arguments, _format, _options, _packet_list, _result
+from allosaur.cli import _arguments, _format, _options, _result, _simulated
 from allosaur.cli._access import check_ports, names, remote_client, service_ports
 from allosaur.cli._command import Command
 from allosaur.cli._errors import (
@@ -87,7 +87,7 @@ class _Recording:
             "port": packet["port"],
             "origin": packet["origin"],
             "length": packet["wirelen"],
-            "summary": _packet_list.summary(packet["binary"]),
+            "summary": _simulated.summary(packet["binary"]),
         }
         if not self.options.json:
             print("{time_s:.6f} port {port} {origin} {length} bytes: {summary}".format(**line))

@@ -9,8 +9,7 @@ from allosaur.cli import _arguments
 from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_OK
 from allosaur.cli.emulation import _access
-from allosaur.cli.emulation._action import Action
-from allosaur.cli.emulation._actions import ACTIONS
+from allosaur.cli.emulation._actions import ACTIONS, Action
 
 
 class Emu(Command):

@@ -175,7 +175,7 @@ def _traffic(group: argparse._ArgumentGroup) -> None:
 
 def _rfc2544(group: argparse._ArgumentGroup) -> None:
     """What is measured after the search."""
-    from allosaur.cli.ndr._names import tests
+    from allosaur.cli.ndr._cases import tests
 
     group.add_argument(
         "--tests",

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
 
-from allosaur.cli import _format, _profile, _report_file, _result
+from allosaur.cli import _format, _output_file, _profile, _result
 from allosaur.cli._binary import server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     checks = [*of_streams, *_flows.check(flows)]
     ok = verdict.ok and judge(flows).ok and all(check.ok for check in checks)
     report = _report(outcome, flows, of_streams, rate_pps, _verdict(outcome, flows, checks, ok), ok)
-    with _report_file.writing(report_path):
+    with _output_file.writing_report(report_path):
         write_report(report_path, report)
     if options.json:
         result = {
@@ -101,7 +101,7 @@ def undisturbed(measure: Callable[[], T], missed_load: Callable[[T], bool]) -> T
 def _check_options(options: argparse.Namespace, report: Path) -> None:
     if options.seconds == FOREVER or options.seconds < DURATION_MIN_S:
         raise bad_input(f"--seconds: the demo needs {DURATION_MIN_S:g} s at least, and an end")
-    _report_file.checked(str(report))
+    _output_file.checked("--report", str(report))
 
 
 def _send(duration_s: float, rate_pps: float) -> StreamResult:

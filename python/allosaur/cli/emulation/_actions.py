@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allosaur.cli import _arguments, _options
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.emulation import _access, _counters, _ping, _profile, _views
-from allosaur.cli.emulation._action import Action
 
 if TYPE_CHECKING:
     from allosaur import EMUClient
+
+
+class Action(ABC):
+    """What follows `allosaur emu`."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    @abstractmethod
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Give a parser the arguments of the action."""
+
+    def check(self, options: argparse.Namespace) -> None:
+        """Refuse wrong options before anything is asked. Raises :class:`CommandError`."""
+        return
+
+    @abstractmethod
+    def answer(self, client: EMUClient, options: argparse.Namespace) -> Answer:
+        """Do it; return what to print. Raises :class:`CommandError` or `STLError`."""
+
+    def exit_code(self, answer: Answer) -> int:
+        """Return how the command ends."""
+        return EXIT_OK
+
 
 _SHOWN = 20
 """So many clients of a namespace are shown, unless more are asked for."""

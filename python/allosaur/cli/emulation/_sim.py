@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _format, _options, _output_file, _packet_list, _result
+from allosaur.cli import _format, _options, _output_file, _result, _simulated
 from allosaur.cli._errors import EXIT_OK, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.emulation import _profile, _views, _virtual
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         capture = output or (Path(folder) / "out.pcap" if options.list else None)
         outcome = simulate(profile, duration_s, capture, options.limit or _PACKETS_MAX)
-        limit = options.limit or _packet_list.LIMIT_PACKETS
-        packets = _packet_list.listed(capture, limit) if options.list and capture is not None else []
+        limit = options.limit or _simulated.LIMIT_PACKETS
+        packets = _simulated.listed(capture, limit) if options.list and capture is not None else []
     if options.json:
         result = {**_result.heading("sim"), "mode": "emulation", "ok": True, "profile": str(options.profile)}
         result |= {"duration_s": duration_s, "output": options.output}
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({**result, **{name: outcome[name] for name in _RESULT}}, indent=2))
         return EXIT_OK
     if options.list:
-        print(_packet_list.text(packets, outcome["packets"]) + "\n")
+        print(_simulated.text(packets, outcome["packets"]) + "\n")
     print(_profile.said(profile).text)
     print(_views.tables(outcome["meanings"], ""))
     more = f"; {_format.count(outcome['lost_packets'])} more" if outcome["lost_packets"] else ""

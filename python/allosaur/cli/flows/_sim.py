@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _format, _output_file, _packet_list, _profile
+from allosaur.cli import _format, _output_file, _profile, _simulated
 from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
 from allosaur.cli._options import FOREVER
-from allosaur.cli._pcap import summarize
+from allosaur.cli._simulated import summarize
 from allosaur.report import SIDES, FlowCounters, Outcomes, SideCounters
 from allosaur.run.flows import _tables as _run_tables
 from allosaur.run.flows._access import load_file, resetting
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({**_json_object(options, files, outcome, problems), **more}, indent=2))
     else:
         if options.list:
-            print(_packet_list.text(packets, total) + "\n")
+            print(_simulated.text(packets, total) + "\n")
         print(text(outcome))
         for name in files.values():
             print(f"Wrote {name}.")
@@ -75,8 +75,8 @@ def _listed(options: argparse.Namespace, captures: Mapping[str, Path]) -> tuple[
     """Return how many packets there were at the clients' port, and those to list, where that is asked."""
     if not options.list:
         return 0, []
-    limit = options.limit or _packet_list.LIMIT_PACKETS
-    return summarize(captures["client"]).packets, _packet_list.listed(captures["client"], limit)
+    limit = options.limit or _simulated.LIMIT_PACKETS
+    return summarize(captures["client"]).packets, _simulated.listed(captures["client"], limit)
 
 
 def judge(outcome: Mapping[str, Any], resetting_sides: frozenset[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The cases of a search: the profile at each frame size that was asked for, or as it is."""
+"""What is measured: the profile at each frame size that was asked for, or as it is; further tests by name."""
 
 from __future__ import annotations
 
@@ -45,3 +45,16 @@ def cases(options: argparse.Namespace) -> list[Case]:
         else Case(f"{size} bytes", path, tunables, int(size))
         for size in options.sizes
     ]
+
+
+FRAME_LOSS, BACK_TO_BACK, RECOVERY, RESET = "frame-loss", "back-to-back", "recovery", "reset"
+_NAMES = (FRAME_LOSS, BACK_TO_BACK, RECOVERY, RESET)
+
+
+def tests(text: str) -> list[str]:
+    """Read the names of tests for `argparse`."""
+    words = [word.strip() for word in text.split(",")]
+    unknown = [word for word in words if word not in _NAMES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no test {unknown[0]!r}; there are {', '.join(_NAMES)}")
+    return list(dict.fromkeys(words))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allosaur.cli import _again, _output_file, _profile, _report_file, _result, _run
+from allosaur.cli import _again, _output_file, _profile, _result, _run
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.ndr import _csv, _report, _rfc2544, _text
@@ -101,7 +101,7 @@ class _Files:
     def __init__(self, options: argparse.Namespace) -> None:
         self.out = self._checked("--out", options.out)
         self.csv = self._checked("--csv", options.csv)
-        self.report = _report_file.checked(options.report)
+        self.report = self._checked("--report", options.report)
 
     @staticmethod
     def _checked(option: str, name: str | None) -> Path | None:
@@ -182,7 +182,7 @@ def _give(
         _output_file.write("--csv", files.csv, _csv.text(results))
     if files.report is not None:
         content = _report.report(options, results, ok, verdict, problems)
-        with _report_file.writing(files.report):
+        with _output_file.writing_report(files.report):
             write_report(files.report, content)
     print(rendered if options.json else _text.text(results, ok, verdict))
     if bench.exit_code is not None:

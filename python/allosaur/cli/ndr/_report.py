@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from allosaur.cli import _again, _format, _run
-from allosaur.cli.ndr._names import FRAME_LOSS
+from allosaur.cli.ndr._cases import FRAME_LOSS
 from allosaur.cli.ndr._progress import percent
 from allosaur.cli.ndr._result import CaseResult
 from allosaur.report import (

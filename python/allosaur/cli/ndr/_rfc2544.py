@@ -14,7 +14,7 @@ from typing import Any
 from allosaur.cli import _format
 from allosaur.cli._errors import bad_input
 from allosaur.cli.ndr._bench import Bench
-from allosaur.cli.ndr._names import BACK_TO_BACK, FRAME_LOSS, RECOVERY, RESET
+from allosaur.cli.ndr._cases import BACK_TO_BACK, FRAME_LOSS, RECOVERY, RESET
 from allosaur.cli.ndr._progress import percent
 from allosaur.cli.ndr._result import CaseResult, trial_json
 from allosaur.cli.ndr._streams import StreamSubject

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from allosaur._files import no_file
-from allosaur.cli import _format, _output_file, _packet_list, _profile
+from allosaur.cli import _format, _output_file, _profile, _simulated
 from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_OK, EXIT_USAGE, CommandError, bad_input, explained
-from allosaur.cli._pcap import CaptureSummary, summarize
+from allosaur.cli._simulated import CaptureSummary, summarize
 
 DEFAULT_LIMIT_PACKETS = 5000
 
@@ -30,14 +30,14 @@ def run(options: argparse.Namespace) -> int:
         _simulate(commands, output, options, source)
         written = summarize(output)
         is_listed = options.list or options.output is None
-        limit = options.limit or _packet_list.LIMIT_PACKETS
-        packets = _packet_list.listed(output, limit) if is_listed else []
+        limit = options.limit or _simulated.LIMIT_PACKETS
+        packets = _simulated.listed(output, limit) if is_listed else []
     if options.json:
         more = {"listed": packets} if is_listed else {}
         print(json.dumps({**_json_object(options, written), **more}, indent=2))
         return EXIT_OK
     if is_listed:
-        print(_packet_list.text(packets, written.packets) + "\n")
+        print(_simulated.text(packets, written.packets) + "\n")
     print(_text(options.output, written))
     return EXIT_OK
 
@@ -74,7 +74,7 @@ def _commands_file(options: argparse.Namespace) -> Iterator[Path]:
 def _simulate(commands: Path, output: Path, options: argparse.Namespace, source: str) -> None:
     limit = options.limit
     if limit is None and options.commands is None:
-        limit = _packet_list.LIMIT_PACKETS if options.output is None else DEFAULT_LIMIT_PACKETS
+        limit = _simulated.LIMIT_PACKETS if options.output is None else DEFAULT_LIMIT_PACKETS
     command = [server_binary(), "sim", "--commands", str(commands), "-o", str(output)]
     command += ["--limit", str(limit)] if limit is not None else []
     command += ["--cores", str(options.cores)] if options.cores is not None else []

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from allosaur.cli.top import _flows_view, _groups_view, _numbers
-from allosaur.cli.top._body import Body, said, section
 from allosaur.cli.top._snapshot import Port, Snapshot
 from allosaur.cli.top._state import State
-from allosaur.cli.top._table import Cell, Column, Line, Look, table
+from allosaur.cli.top._table import Body, Cell, Column, Line, Look, said, section, table
 
 _SPARKLINE = 24
 

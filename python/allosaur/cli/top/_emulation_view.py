@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from allosaur.cli import _emulated, _registry
 from allosaur.cli.top import _numbers
-from allosaur.cli.top._body import Body, said
 from allosaur.cli.top._snapshot import Snapshot
 from allosaur.cli.top._state import State
-from allosaur.cli.top._table import Cell, Column, Look, table
+from allosaur.cli.top._table import Body, Cell, Column, Look, said, table
 from allosaur.metrics import Series
 
 _NOBODY = "No clients are emulated: `allosaur start PROFILE` or `allosaur emu load PROFILE` brings some."

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from allosaur.cli.top import _numbers
-from allosaur.cli.top._body import Body, said, section
 from allosaur.cli.top._snapshot import Flows, Run, Snapshot
 from allosaur.cli.top._state import State
-from allosaur.cli.top._table import Cell, Column, Line, Look, table
+from allosaur.cli.top._table import Body, Cell, Column, Line, Look, said, section, table
 
 _ABSOLUTE = ("m_active_flows", "m_est_flows", "m_avg_size", "m_tx_ratio", "m_traffic_duration")
 _VALUE_WIDTH = 14

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from allosaur.cli.top import _numbers
-from allosaur.cli.top._body import Body, said
 from allosaur.cli.top._snapshot import PERCENTILES, Group, Latency, Snapshot
 from allosaur.cli.top._state import State
-from allosaur.cli.top._table import Cell, Column, Look, table
+from allosaur.cli.top._table import Body, Cell, Column, Look, said, table
 
 _BAR = "█"
 _LATENCY_TIMES = (

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from allosaur.cli.top import _numbers
-from allosaur.cli.top._body import Body, noted, said
 from allosaur.cli.top._snapshot import Core, Pool, Port, Snapshot
 from allosaur.cli.top._state import Page, State
-from allosaur.cli.top._table import Column, table
+from allosaur.cli.top._table import Body, Column, noted, said, table
 
 
 def utilization(state: State, snapshot: Snapshot, width: int) -> Body:

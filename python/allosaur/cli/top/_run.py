@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
 
 from allosaur.cli._errors import EXIT_OK, EXIT_SETUP, CommandError
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.top import _document, _screen, _terminal
+from allosaur.cli.top import _document, _screen
 from allosaur.cli.top._reader import EVERYTHING
+from allosaur.cli.top._screen import HEIGHT_MIN, WIDTH_MIN
 from allosaur.cli.top._snapshot import Snapshot
 from allosaur.cli.top._source import Lost, Source
 from allosaur.cli.top._state import State
 
+_DUMB = ("", "dumb", "unknown")
+INSTEAD = "--once prints all of it once, --json an object for each reading"
 
-def check_terminal(instead: str = _terminal.INSTEAD) -> None:
+
+def check_terminal(instead: str = INSTEAD) -> None:
     """Refuse a terminal on which it cannot be drawn. Raises :class:`CommandError`."""
-    _terminal.check(instead)
+    _check_streams(instead)
     try:
         import textual  # noqa: F401
     except ModuleNotFoundError as error:
@@ -76,3 +81,21 @@ def _first(source: Source) -> Snapshot:
         return source.read(EVERYTHING)
     except Lost as lost:
         raise CommandError(str(lost)) from lost
+
+
+def _check_streams(instead: str) -> None:
+    """Refuse what is no terminal, cannot move its cursor, or is too small. Raises :class:`CommandError`."""
+    # Textual reads keys from the standard input and draws on the error stream.
+    streams = (("input", sys.__stdin__), ("output", sys.__stdout__), ("error", sys.__stderr__))
+    for name, stream in streams:
+        if stream is None or not stream.isatty():
+            raise CommandError(f"the standard {name} is not a terminal, which the dashboard needs: {instead}")
+    term = os.environ.get("TERM", "")
+    if term in _DUMB:
+        raise CommandError(f"the terminal cannot move its cursor (TERM is '{term}'): {instead}")
+    width, height = shutil.get_terminal_size()
+    if width < WIDTH_MIN or height < HEIGHT_MIN:
+        raise CommandError(
+            f"the terminal has {width} columns and {height} lines, the dashboard needs {WIDTH_MIN} and "
+            f"{HEIGHT_MIN}: enlarge it, or {instead}"
+        )

@@ -15,10 +15,9 @@ from allosaur.cli.top import (
     _machine_view,
     _numbers,
 )
-from allosaur.cli.top._body import Body, noted
 from allosaur.cli.top._snapshot import MODES, Note, Snapshot
 from allosaur.cli.top._state import State, View
-from allosaur.cli.top._table import EMPTY, Cell, Line, Look, cut, spread, text_of
+from allosaur.cli.top._table import EMPTY, Body, Cell, Line, Look, cut, noted, spread, text_of
 
 WIDTH_MIN, HEIGHT_MIN = 80, 24
 _BARS = 20

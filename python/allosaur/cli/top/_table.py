@@ -1,4 +1,4 @@
-"""Tables of fixed columns, as many as fit, and lines of cells: text with a style, not yet on any terminal.
+"""What is drawn: tables of fixed columns, as many as fit, and lines of cells, not yet on any terminal.
 
 Columns keep their widths whatever they show. So a number that changes moves nothing beside it, and few cells
 of the terminal are written again.
@@ -6,12 +6,14 @@ of the terminal are written again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
 from allosaur.cli import _format
+from allosaur.cli.top._snapshot import Note
 
 Row = TypeVar("Row")
 _GAPS = (1, 3)
@@ -121,3 +123,34 @@ def _aligned(column: Column[Row], text: str) -> str:
     if len(text) > column.width:
         text = _format.cut(text, column.width) if column.is_text else "…"
     return f"{text:<{column.width}}" if column.is_text else f"{text:>{column.width}}"
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a view shows."""
+
+    title: str
+    head: Sequence[Line] = ()
+    rows: Sequence[Line] = ()
+    hint: str = ""
+    """What keys do here, for the screen only."""
+
+
+def said(text: str) -> list[Line]:
+    """Return a sentence in place of a table."""
+    return [(Cell(text, Look.DIM),)]
+
+
+def noted(note: Note) -> Line:
+    """Return an event as a line."""
+    clock = time.strftime("%H:%M:%S", time.localtime(note.at_s))
+    mark = "! " if note.is_warning else "  "
+    return (
+        Cell(f"{clock} ", Look.DIM),
+        Cell(f"{mark}{note.text}", Look.BAD if note.is_warning else Look.PLAIN),
+    )
+
+
+def section(title: str, lines: Sequence[Line]) -> list[Line]:
+    """Return a table under a title, with a line before it."""
+    return [EMPTY, (Cell(title, Look.TITLE),), *lines]

@@ -6,14 +6,17 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from allosaur.cli import _answer, _registry
+from allosaur.cli import _answer, _emulated, _format, _registry
 from allosaur.cli._answer import Answer
-from allosaur.cli._errors import CommandError
+from allosaur.cli._errors import CommandError, explained
 from allosaur.cli._interrupt import Interrupt
-from allosaur.cli.traffic import _emulated, _kinds
+from allosaur.cli.traffic import _kinds
 
 if TYPE_CHECKING:
     from allosaur import STLClient
+
+
+_HEADER = ("emulated clients", "value", "unit", "meaning")
 
 
 def start(options: argparse.Namespace) -> Answer:
@@ -82,7 +85,7 @@ def stats(options: argparse.Namespace) -> Answer:
         if options.metrics is not None and client is not None:
             return _registry_answer(client, options.metrics)
         answer = traffic.stats()
-        emulated = None if client is None else _emulated.read(client)
+        emulated = None if client is None else _of_emulated(client)
     if emulated is None:
         return answer
     return Answer(f"{answer.text}\n\n{emulated.text}", {**answer.fields, **emulated.fields})
@@ -91,6 +94,27 @@ def stats(options: argparse.Namespace) -> Answer:
 def _registry_answer(client: STLClient, prefixes: Sequence[str]) -> Answer:
     metrics = _registry.read(client, prefixes)
     return Answer(_registry.table(list(metrics.described())), {"metrics": _registry.objects(metrics)})
+
+
+def _of_emulated(client: STLClient) -> Answer | None:
+    """Return what they count; `None` without clients, and where the server has no registry."""
+    with explained("cannot read the counters of emulated clients"):
+        metrics = _emulated.read(client)
+    if metrics is None or not _emulated.count(metrics):
+        return None
+    rows = [
+        [
+            ("! " if one.is_wrong else "")
+            + " ".join(filter(None, (_emulated.name(one), _registry.where(one)))),
+            _registry.said(one.value),
+            one.family.unit or "",
+            one.family.help,
+        ]
+        for one in (*_emulated.state(metrics), *_emulated.counters(metrics))
+    ]
+    table = _format.table(_HEADER, rows, texts=(_HEADER[0], *_HEADER[2:]))
+    fields = {"clients": _emulated.count(metrics), "metrics": _registry.objects(metrics)}
+    return Answer(table, {"emulation": fields})
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], Answer]] = {

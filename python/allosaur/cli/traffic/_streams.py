@@ -15,7 +15,6 @@ from allosaur.cli._arguments import refuse_options_of_flows
 from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.cli.streams._ports import chosen, loaded_ports, sending_ports
 from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
 from allosaur.report import PortCounters
 
@@ -94,13 +93,18 @@ class Streams(Traffic):
         )
 
     def running(self) -> list[int]:
-        return self._fitting(sending_ports)
+        return self._named(self._client.get_active_ports(owned=False))
 
     def loaded(self) -> list[int]:
-        return self._fitting(loaded_ports)
+        return self._named([number for number, port in self._client.ports.items() if port.state != "IDLE"])
 
-    def _fitting(self, which: Callable[[STLClient], list[int]]) -> list[int]:
-        return chosen(self._client, self.options, which)
+    def _named(self, ports: Sequence[int]) -> list[int]:
+        """Return these ports, whoever owns them; with `--ports` those of them that it names."""
+        wanted = self.options.ports
+        if wanted is None:
+            return list(ports)
+        check_ports(self._client, wanted)
+        return [port for port in wanted if port in ports]
 
     def own(self, units: Sequence[int]) -> None:
         take(self._client, sorted(units), self.options.force)

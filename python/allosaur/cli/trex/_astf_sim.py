@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from allosaur.cli import _main, _options, _profile, _unread_output
+from allosaur.cli import _main, _options, _profile, _standard_streams
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 from allosaur.run.flows._access import load_file
 
@@ -46,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
         raise bad_input(f"{message} (see astf-sim --help)")
 
 
-@_unread_output.is_no_error
+@_standard_streams.unread_is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Sequence
 
 from allosaur._files import no_file
-from allosaur.cli import _unread_output
+from allosaur.cli import _standard_streams
 from allosaur.cli._errors import EXIT_INTERRUPTED, EXIT_OK, CommandError
 from allosaur.cli._options import EMULATION_PORT, ServerAddress
 from allosaur.cli.console import _loop
 from allosaur.cli.console._session import Settings, Target, opened
 
 
-@_unread_output.is_no_error
+@_standard_streams.unread_is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     options = _parser().parse_args(arguments)

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from allosaur.cli import _main, _shipped, _unread_output
+from allosaur.cli import _main, _shipped, _standard_streams
 from allosaur.cli._errors import EXIT_OK, EXIT_USAGE
 from allosaur.cli._profile_kind import is_emulation
 
 
-@_unread_output.is_no_error
+@_standard_streams.unread_is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from allosaur.cli import _options, _unread_output
+from allosaur.cli import _options, _standard_streams
 from allosaur.cli._binary import server_binary
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 from allosaur.cli.trex import _options as _trex_options
@@ -36,7 +36,7 @@ _VERBOSE = 3
 """From this `-v` on the server tells everything."""
 
 
-@_unread_output.is_no_error
+@_standard_streams.unread_is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     words = list(sys.argv[1:] if arguments is None else arguments)

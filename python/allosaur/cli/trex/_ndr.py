@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from allosaur.cli import _main, _unread_output
+from allosaur.cli import _main, _standard_streams
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 
 _IGNORED = {
@@ -30,7 +30,7 @@ class _Parser(argparse.ArgumentParser):
         raise bad_input(f"{message} (see ndr --help)")
 
 
-@_unread_output.is_no_error
+@_standard_streams.unread_is_no_error
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code. `arguments` are those of the process unless given."""
     try:

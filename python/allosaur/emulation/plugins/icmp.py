@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from .._ping import Outcome, PingPlugin, as_bytes
-from .._plugin import Init
+from .._plugin import Init, Outcome, PingPlugin, as_bytes
 from .._profile import EMUClientKey
 from .._values import Ipv4
 

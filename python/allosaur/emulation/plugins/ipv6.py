@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from .. import _check
 from .._groups import GroupsPlugin
-from .._ping import Outcome, PingPlugin, as_bytes
-from .._plugin import Init
+from .._plugin import Init, Outcome, PingPlugin, as_bytes
 from .._profile import EMUClientKey, EMUNamespaceKey
 from .._values import Ipv6
 from .arp import named_state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from allosaur.cli.console._command import ConsoleCommand
+from allosaur.cli.console._command import ConsoleCommand, NotYet
 from allosaur.cli.console._plugins import PlugIn
 from allosaur.cli.console._session import STATEFUL, Session
 from allosaur.cli.console.commands import (
@@ -16,7 +16,6 @@ from allosaur.cli.console.commands import (
     _flow_stats,
     _flows,
     _neighbors,
-    _not_yet,
     _plugins,
     _ports,
     _stats,
@@ -93,6 +92,28 @@ _STATEFUL = (
     _flows.StatsStl(),
     _streams.Streams(),
 )
+_NOT_YET_STATELESS = tuple(
+    NotYet(name, summary, "packet groups (flow_stats of streams) count what is tagged")
+    for name, summary in (
+        ("tpg_enable", "Tagged Packet Group"),
+        ("tpg_disable", "Tagged Packet Group"),
+        ("tpg_status", "status of Tagged Packet Group"),
+        ("tpg_update", "a tag of Tagged Packet Group"),
+        ("tpg_tags", "tags of Tagged Packet Group"),
+        ("tpg_stats", "counters of Tagged Packet Group"),
+        ("tpg_clear_stats", "clear the counters of Tagged Packet Group"),
+        ("tpg_tx_stats", "sent counters of Tagged Packet Group"),
+        ("tpg_clear_tx_stats", "clear the sent counters of Tagged Packet Group"),
+        ("tpg_show_unknown_tags", "unknown tags of Tagged Packet Group"),
+        ("tpg_clear_unknown_tags", "clear the unknown tags of Tagged Packet Group"),
+    )
+)
+_NOT_YET = NotYet(
+    "ns",
+    "nodes in network namespaces",
+    "emulated clients (`allosaur emu`) are hosts without a network namespace",
+)
+"""TRex's commands for parts that are not here: each says so."""
 _EMULATION: dict[str, ConsoleCommand] = {**_emulation_list.all_commands()}
 _ALIASES = {"quit": ("q", "exit", "EOF"), "history": ("h",)}
 
@@ -107,8 +128,8 @@ def of_session(session: Session) -> dict[str, ConsoleCommand]:
 
 def of_mode(mode: str | None, loaded: Mapping[str, PlugIn] | None = None) -> dict[str, ConsoleCommand]:
     """Return what may be typed while the console is in a mode, aliases last."""
-    own = _STATEFUL if mode == STATEFUL else (*_STATELESS, *_not_yet.of_streams())
-    listed = [*_OF_CONSOLE, _plugins.Plugins(loaded), *_OF_BOTH, *own, *_not_yet.of_both()]
+    own = _STATEFUL if mode == STATEFUL else (*_STATELESS, *_NOT_YET_STATELESS)
+    listed = [*_OF_CONSOLE, _plugins.Plugins(loaded), *_OF_BOTH, *own, _NOT_YET]
     return _with_aliases(listed)
 
 

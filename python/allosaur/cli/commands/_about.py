@@ -1,4 +1,4 @@
-"""`allosaur version`: which versions of what, for people and for bug reports."""
+"""`allosaur help`, `version`, `completion`: commands about the program itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,28 @@ import argparse
 import json
 from pathlib import Path
 
-from allosaur.cli import _arguments
+from allosaur.cli import _arguments, _completion
 from allosaur.cli._command import Command
-from allosaur.cli._errors import EXIT_OK
+from allosaur.cli._errors import EXIT_OK, EXIT_SETUP
+
+
+class Help(Command):
+    """`allosaur help`."""
+
+    name = "help"
+    summary = "explain a command"
+    is_result = True
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("of", metavar="COMMAND", nargs="?", help="tell of this command (default: of all)")
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Print what `--help` prints."""
+        try:
+            options.all_commands.parse_args([*([options.of] if options.of else []), "--help"])
+        except SystemExit as stop:  # --help ends this way
+            return stop.code if isinstance(stop.code, int) else EXIT_SETUP
+        return EXIT_OK
 
 
 class Version(Command):
@@ -65,3 +84,27 @@ def _server() -> tuple[str | None, str | None]:
     except (OSError, subprocess.SubprocessError, STLError):
         return None, None
     return str(binary), said.stdout.strip()
+
+
+class Completion(Command):
+    """`allosaur completion`."""
+
+    name = "completion"
+    summary = "print what has a shell complete commands, options, and names of profiles"
+    is_result = True
+
+    @property
+    def description(self) -> str:
+        """How to use what it prints."""
+        return (
+            f'{super().description} In ~/.bashrc: eval "$(allosaur completion bash)"; in ~/.zshrc, behind '
+            'compinit: eval "$(allosaur completion zsh)"; in ~/.config/fish/config.fish: allosaur completion '
+            "fish | source. The Debian package has done it."
+        )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("shell", choices=_completion.SHELLS, help="the shell")
+
+    def run(self, options: argparse.Namespace) -> int:
+        print(_completion.script(options.shell), end="")
+        return EXIT_OK
