@@ -417,7 +417,21 @@ def test_a_view_of_flows_says_how_they_ended_and_how_fast() -> None:
     lines = screen(made).splitlines()
     (row,) = (line for line in lines if "completed flows" in line)
     assert row.split() == ["completed", "flows", "150", "25.0", "5", "0"]
-    assert "How flows ended" in lines
+    assert "How flows ended" in lines and "no errors" in screen(made)
+    ended = {
+        "completed flows": (90, 95),
+        "reset by the peer": (3, 0),
+        "timed out": (2, 1),
+        "got no data": (4, 0),
+    }
+    made = state(snapshot(flows=Flows("all", {}, {}, {"tcps_drops": "drops"}, ended, (("web", None),))))
+    for view in (View.DASHBOARD, View.FLOWS):
+        made.show(view)
+        lines = [line.split() for line in screen(made, 120, 40).splitlines()]
+        assert ["!", "reset", "by", "the", "peer", "3", "0"] in lines
+        assert ["!", "timed", "out", "2", "1"] in lines
+        assert ["got", "no", "data", "4", "0"] in lines, "which ended in some other way, too"
+    assert "5 failed flows, 1 error counter (t)" in screen(made)
     assert "How flows ended" not in screen(state(snapshot(flows=Flows("all", {}, {}, {})), view=View.FLOWS))
 
 

@@ -14,7 +14,15 @@ from allosaur.report._flow_counters import (
     SideRates,
     flow_rates,
 )
-from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, TIMES, Outcomes, SideOutcomes, was_timed
+from allosaur.report._flow_outcomes import (
+    FAILED,
+    FAILED_LABELS,
+    HTTP_CLASSES,
+    TIMES,
+    Outcomes,
+    SideOutcomes,
+    was_timed,
+)
 from allosaur.report._latency import (
     LATENCY_COLUMNS,
     LatencyRow,
@@ -43,6 +51,7 @@ from allosaur.report._streams import Direction, StreamCounters, StreamLatency, k
 
 __all__ = [
     "FAILED",
+    "FAILED_LABELS",
     "HTTP_CLASSES",
     "LATENCY_COLUMNS",
     "NOT_COUNTED",

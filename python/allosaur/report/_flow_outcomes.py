@@ -66,6 +66,10 @@ class SideOutcomes:
         return _fields.plain(self)
 
 
+FAILED_LABELS = frozenset(one.metadata["label"] for one in fields(SideOutcomes) if one.name in FAILED)
+"""What tables call those ways."""
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """How the flows of both sides ended."""

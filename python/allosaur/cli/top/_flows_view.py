@@ -8,6 +8,7 @@ from allosaur.cli.top import _numbers
 from allosaur.cli.top._snapshot import Flows, Run, Snapshot
 from allosaur.cli.top._state import State
 from allosaur.cli.top._table import Body, Cell, Column, Line, Look, said, section, table
+from allosaur.report import FAILED_LABELS
 
 _ABSOLUTE = ("m_active_flows", "m_est_flows", "m_avg_size", "m_tx_ratio", "m_traffic_duration")
 _VALUE_WIDTH = 14
@@ -32,10 +33,11 @@ def flows(state: State, snapshot: Snapshot, width: int) -> Body:
 
 
 def summary(state: State, found: Flows, width: int) -> list[Line]:
-    """Return the first counters, which are rates and open flows, and all that are errors."""
+    """Return the first counters, which are rates and open flows, all that are errors, and failed flows."""
     names = _names(found)
     shown = [name for place, name in enumerate(names) if place < _FIRST or name in found.errors]
-    return table(_columns(state, found), shown, width)
+    failed = outcomes(state, found, width) if found.failed else []
+    return [*table(_columns(state, found), shown, width), *failed]
 
 
 def outcomes(state: State, found: Flows, width: int) -> list[Line]:
@@ -51,8 +53,11 @@ def outcomes(state: State, found: Flows, width: int) -> list[Line]:
 
         return shown
 
+    def name_of(label: str) -> Cell:
+        return Cell(f"! {label}", Look.BAD) if label in FAILED_LABELS else Cell(f"  {label}")
+
     columns = [
-        Column[str]("  ended", 26, lambda label: f"  {label}", is_text=True),
+        Column[str]("  ended", 26, name_of, is_text=True),
         Column[str]("client", _VALUE_WIDTH, count(0)),
         Column[str]("client /s", 9, growth("client"), rank=1),
         Column[str]("server", _VALUE_WIDTH, count(1)),

@@ -106,22 +106,22 @@ def _totals(state: State, snapshot: Snapshot, width: int) -> list[Line]:
 def _clients(snapshot: Snapshot) -> Line:
     assert snapshot.metrics is not None, "there are emulated clients"
     now = Cell(f"emulated  {_emulated.said(snapshot.metrics)}   ")
-    return now, _wrong(_emulation_view.errors(snapshot), View.EMULATION)
+    return now, _wrong(View.EMULATION, ("error counter", _emulation_view.errors(snapshot)))
 
 
-def _wrong(counters: int, view: View) -> Cell:
-    """Return how many counters are not zero that should be, and where they are seen."""
-    if not counters:
-        return Cell("no errors", Look.DIM)
-    return Cell(f"{counters} error counter{'s' if counters != 1 else ''} ({view.value})", Look.BAD)
+def _wrong(view: View, *counted: tuple[str, int]) -> Cell:
+    """Return what went wrong, with how often, and where it is seen."""
+    found = [f"{count} {what}{'s' if count != 1 else ''}" for what, count in counted if count]
+    return Cell(f"{', '.join(found)} ({view.value})", Look.BAD) if found else Cell("no errors", Look.DIM)
 
 
 def _flows(state: State, snapshot: Snapshot, room: int) -> Line:
     opened = _format.rate(snapshot.totals.get("tx_cps", 0.0), "cps")
     active = f"{_numbers.count(snapshot.totals.get('active_flows', 0))} open"
-    wrong = len(snapshot.flows.errors) if snapshot.flows is not None else 0
+    flows = snapshot.flows
+    wrong = (("failed flow", flows.failed), ("error counter", len(flows.errors))) if flows is not None else ()
     bars = _numbers.bars(state.history.series(None, "tx_cps"), room)
-    return Cell(f"flows {opened:>9}  {active:>9} "), bars, Cell("   "), _wrong(wrong, View.FLOWS)
+    return Cell(f"flows {opened:>9}  {active:>9} "), bars, Cell("   "), _wrong(View.FLOWS, *wrong)
 
 
 def _count(title: str, value: float | None) -> Line:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _emulated
+from allosaur.report import FAILED_LABELS
 
 if TYPE_CHECKING:
     from allosaur.metrics import Metrics
@@ -116,6 +117,12 @@ class Flows:
     """How flows of clients and of servers ended, in words: `completed flows`, and what is not zero."""
     choices: tuple[tuple[str, str | None], ...] = ()
     """Profiles, and their template groups (`None`: all of the profile)."""
+
+    @property
+    def failed(self) -> int:
+        """Flows that ended before their program did, as the side counts that knows of more."""
+        sides = zip(*(self.outcomes[label] for label in self.outcomes if label in FAILED_LABELS), strict=True)
+        return max(map(sum, sides), default=0)
 
 
 @dataclass(frozen=True)
