@@ -128,13 +128,6 @@ def time_s(text: str) -> float:
     return float(match[1]) * _TIME_UNITS_S[match[2]]
 
 
-def above_zero(text: str) -> int:
-    """Read a whole number above zero."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above zero")
-    return int(text)
-
-
 def any_number(text: str) -> int:
     """Read a number as Python writes it, `33024` or `0x8100`."""
     try:
@@ -203,7 +196,11 @@ def chosen_places(
     if given:
         owned(session, [PortProfileID(one).port_id for one in given])
         return given
-    return list(default) if default is not None else [str(one) for one in owned(session, _ours(session))]
+    return (
+        list(default)
+        if default is not None
+        else [str(one) for one in owned(session, session.client.get_acquired_ports())]
+    )
 
 
 def asks_help(options: argparse.Namespace) -> bool:
@@ -219,10 +216,6 @@ def old_tunables(words: Sequence[str]) -> list[str]:
     if not all(name and equals for name, equals, _ in pairs):
         raise bad_input(f"-t {words[0]}: write key=value, such as size=128")
     return [word for name, _, value in pairs for word in (f"--{name}", value.strip("'\""))] + list(words[1:])
-
-
-def _ours(session: Session) -> list[int]:
-    return session.client.get_acquired_ports()
 
 
 def _check(one: int, known: Sequence[int]) -> None:

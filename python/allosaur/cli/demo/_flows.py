@@ -33,16 +33,16 @@ def run() -> FlowResult:
         file=sys.stderr,
     )
     profile = load_file(PROFILE, {})
-    with Interrupt() as interrupt, explained("the demo failed"), LocalServer(stateful=True) as server:
-        client = server.client()
-        client.connect()
-        try:
-            client.reset()
-            client.load_profile(profile)
-            with progress(["demo"]) as show:
-                return drive_one(FlowLoad(plan, client), interrupt, show)
-        finally:
-            client.disconnect()
+    with (
+        Interrupt() as interrupt,
+        explained("the demo failed"),
+        LocalServer(stateful=True) as server,
+        server.client() as client,
+    ):
+        client.reset()
+        client.load_profile(profile)
+        with progress(["demo"]) as show:
+            return drive_one(FlowLoad(plan, client), interrupt, show)
 
 
 def check(outcome: FlowResult) -> list[Check]:

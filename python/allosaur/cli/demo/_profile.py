@@ -15,8 +15,6 @@ BURST_PACKETS = 1000
 BURSTS = 5
 """The chain: one burst of BURST_PACKETS, then BURSTS shorter ones of as many in all, then one more."""
 CHAIN_PACKETS = 3 * BURST_PACKETS
-CHAIN_S = 1.0
-"""The chain takes less than this, from its first packet to its last."""
 
 
 def packet(size: int, direction: int) -> STLPktBuilder:

@@ -115,26 +115,22 @@ def _send(duration_s: float, rate_pps: float) -> StreamResult:
         Interrupt() as interrupt,
         explained("the demo failed"),
         LocalServer(ports=["memory", "memory"]) as server,
+        server.client() as client,
     ):
-        client = server.client()
-        client.connect()
-        try:
-            client.reset(ports=list(PORTS))
-            profiles = [_profile.load(source, port, port, {"rate_pps": rate_pps}) for port in PORTS]
-            streams = {port: profile.get_streams() for port, profile in zip(PORTS, profiles, strict=True)}
-            grouping = _groups.assign(client, streams)
-            for port in PORTS:
-                client.add_streams(streams[port], ports=[port])
-            rate = _format.rate(rate_pps, "pps")
-            print(
-                f"Sending {rate} of IMIX and a chain of bursts each way, for {duration_s:g} s.",
-                file=sys.stderr,
+        client.reset(ports=list(PORTS))
+        profiles = [_profile.load(source, port, port, {"rate_pps": rate_pps}) for port in PORTS]
+        streams = {port: profile.get_streams() for port, profile in zip(PORTS, profiles, strict=True)}
+        grouping = _groups.assign(client, streams)
+        for port in PORTS:
+            client.add_streams(streams[port], ports=[port])
+        rate = _format.rate(rate_pps, "pps")
+        print(
+            f"Sending {rate} of IMIX and a chain of bursts each way, for {duration_s:g} s.", file=sys.stderr
+        )
+        with progress(["demo"]) as show:
+            return drive_one(
+                StreamLoad(Plan(PORTS, "1", duration_s, PORTS), client, grouping), interrupt, show
             )
-            with progress(["demo"]) as show:
-                plan = Plan(PORTS, "1", duration_s, PORTS)
-                return drive_one(StreamLoad(plan, client, grouping), interrupt, show)
-        finally:
-            client.disconnect()
 
 
 def _report(

@@ -27,8 +27,6 @@ class PlugIn:
     """A plug-in, and what it is told."""
 
     def __init__(self, path: Path, tunables: Mapping[str, Any]) -> None:
-        self.has_stopped = False
-        """Whether it ended the search."""
         self._path = path
         self._tunables = dict(tunables)
         self._results: dict[str, Any] | None = None
@@ -47,8 +45,7 @@ class PlugIn:
         is_first = self._results is None
         self._results = run_results(trial, scale, ports, self._rounds)
         self._rounds += 1
-        self.has_stopped = bool(self._call("post_iteration", is_first, dict(self._results)))
-        return self.has_stopped
+        return bool(self._call("post_iteration", is_first, dict(self._results)))
 
     def _call(self, method: str, is_first: bool, results: dict[str, Any] | None) -> Any:
         with contextlib.redirect_stdout(sys.stderr):

@@ -48,11 +48,6 @@ class CaseResult:
         goal = self.first.goal
         return [(share, one) for share, one in self.points if share <= 1 and not one.passes(goal)]
 
-    @property
-    def is_found(self) -> bool:
-        """Whether each goal has a load that passes, as precise as was asked for."""
-        return bool(self.bounds) and all(one.is_complete and one.lower is not None for one in self.bounds)
-
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         plan = self.plan

@@ -13,10 +13,10 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from allosaur.cli import _options, _standard_streams
-from allosaur.cli._binary import server_binary
+from allosaur.cli._binary import become_server_binary
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 from allosaur.cli.trex import _options as _trex_options
 from allosaur.cli.trex._options import Effect
@@ -68,7 +68,7 @@ def _launch(words: Sequence[str]) -> int:
         print(warning, file=sys.stderr)
     if "-i" in given:
         _announce()
-        _become(command)
+        become_server_binary(command)
     return _run_batch(given, command)
 
 
@@ -191,12 +191,3 @@ def _set_up_process(given: dict[str, str]) -> None:
     if "--allow-coredump" in given:
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (most, most))
-
-
-def _become(command: Sequence[str]) -> NoReturn:
-    binary = server_binary()
-    sys.stdout.flush()
-    try:
-        os.execv(binary, [binary, *command])
-    except OSError as error:
-        raise CommandError(f"cannot start {binary}: {error.strerror}") from error

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allosaur.cli import _format, _shipped
+from allosaur.cli import _format, _options, _shipped
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import bad_input
 from allosaur.cli.console import _arguments
@@ -152,7 +152,7 @@ class ShowAll(EmulationCommand):
             ("ns", _MAX_NAMESPACES, "namespaces"),
         ):
             text = f"so many {what} in a table ({default})"
-            add(f"--max-{name}", type=_arguments.above_zero, default=default, metavar="N", help=text)
+            add(f"--max-{name}", type=_options.whole_number, default=default, metavar="N", help=text)
         client_columns(parser)
         notations(parser)
 
@@ -278,7 +278,7 @@ def max_rate(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add `-m`."""
     parser.add_argument(
         *("-m", "--max-rate"),
-        type=_arguments.above_zero,
+        type=_options.whole_number,
         metavar="RATE",
         help=f"{verb} so many clients a second at most",
     )

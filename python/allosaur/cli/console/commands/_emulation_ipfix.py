@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allosaur.cli import _options
 from allosaur.cli._answer import Answer
-from allosaur.cli.console import _arguments
 from allosaur.cli.console._command import done
 from allosaur.cli.console.commands._emulation import PREFIX, EmulationCommand
 
@@ -32,18 +32,18 @@ class IpfixPush(EmulationCommand):
         add("--dst-url", required=True, metavar="URL", help=text)
         add("--dir", required=True, metavar="PATH", help="a folder of the server's machine, or a file")
         text = "read them so often (1)"
-        add("--dir-scans-num", type=_arguments.above_zero, metavar="N", help=text)
+        add("--dir-scans-num", type=_options.whole_number, metavar="N", help=text)
         text = "wait after each file, as 10s (as long as the times in their names are apart)"
         add("--files-wait-time", metavar="TIME", help=text)
         text = "how much faster than the times in their names (1)"
         add("--files-wait-time-speedup", type=float, default=1.0, metavar="N", help=text)
         text = "post each again so often (0)"
-        add("--http-repeats-num", type=_arguments.above_zero, metavar="N", help=text)
+        add("--http-repeats-num", type=_options.whole_number, metavar="N", help=text)
         text = "wait before each time, as 10s"
         add("--http-repeats-wait-time", metavar="TIME", help=text)
         for name, what in (("sites-per-tenant", "sites"), ("devices-per-site", "devices")):
             text = f"how many {what}, for the numbers in the URL"
-            add(f"--http-{name}", type=_arguments.above_zero, metavar="N", help=text)
+            add(f"--http-{name}", type=_options.whole_number, metavar="N", help=text)
         text = "wait after each datagram of a file, as 10ms"
         add("--udp-packets-wait-time", metavar="TIME", help=text)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from allosaur.cli import _options
 from allosaur.cli.console import _arguments
 from allosaur.cli.console.commands import _emulation, _emulation_ipfix
 from allosaur.cli.console.commands._emulation import (
@@ -141,7 +142,7 @@ def _range_options(family: int, has_sources: bool) -> Callable[[argparse.Argumen
             parser.add_argument(
                 f"{name}-count",
                 dest=f"{dest}_count",
-                type=_arguments.above_zero,
+                type=_options.whole_number,
                 default=1,
                 metavar="N",
                 help=f"how many {dest}s (1)",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format, _options
 from allosaur.cli._answer import Answer
-from allosaur.cli.console import _arguments
 from allosaur.cli.console._command import done
 from allosaur.cli.console.commands._emulation import (
     CLIENT,
@@ -89,12 +88,12 @@ class ClientPing(RowCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
         add = parser.add_argument
-        add("--amount", type=_arguments.above_zero, default=_ping.AMOUNT, metavar="N", help="how often (5)")
+        add("--amount", type=_options.whole_number, default=_ping.AMOUNT, metavar="N", help="how often (5)")
         add("--pace", type=float, default=_ping.PACE, metavar="PPS", help="how many a second (1)")
         add("--dst", type=_options.address, metavar="IP", help="whom (the gateway)")
         if self.is_ipv6:
             add("--src", type=_options.address, metavar="IP", help="from which address of the client")
-        add("--size", type=_arguments.above_zero, default=_ping.SIZE, metavar="BYTES", help="of payload (16)")
+        add("--size", type=_options.whole_number, default=_ping.SIZE, metavar="BYTES", help="of payload (16)")
 
     def emulated(self, client: EMUClient, options: argparse.Namespace) -> Answer:
         settings = {
@@ -121,7 +120,7 @@ class Dot1xAll(EmulationCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         namespace(parser)
         text = "so many clients at a time (15)"
-        parser.add_argument("--max-clients", type=_arguments.above_zero, default=15, metavar="N", help=text)
+        parser.add_argument("--max-clients", type=_options.whole_number, default=15, metavar="N", help=text)
         notations(parser)
 
     def emulated(self, client: EMUClient, options: argparse.Namespace) -> Answer:

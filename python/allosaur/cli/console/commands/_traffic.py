@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allosaur._files import no_file
-from allosaur.cli import _profile, _shipped
+from allosaur.cli import _format, _profile, _shipped
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import CommandError, bad_input
 from allosaur.cli.console import _arguments
@@ -41,7 +41,9 @@ class Start(ConsoleCommand):
         add("-n", "--dry", action="store_true", help="show what would be sent, send nothing")
         cores = parser.add_mutually_exclusive_group()
         cores.add_argument("--pin", action="store_true", help="each core sends for one port")
-        cores.add_argument("--core_mask", nargs="+", type=_hex, metavar="MASK", help="the cores that send")
+        cores.add_argument(
+            "--core_mask", nargs="+", type=_arguments.any_number, metavar="MASK", help="the cores that send"
+        )
         add("--sync", action="store_true", help="start the ports at the same time")
 
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
@@ -295,10 +297,4 @@ def _words(places: Sequence[str]) -> str:
 
 
 def _rate(rate: dict[str, Any]) -> str:
-    from allosaur.cli import _format
-
     return f"{_format.rate(rate['max_pps'], 'pps')}, {_format.rate(rate['max_bps_l2'], 'bps')}"
-
-
-def _hex(text: str) -> int:
-    return int(text, 0)
