@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from allosaur import STLClient
 from allosaur.cli._main import main
+from allosaur.cli._words import STATELESS
 from allosaur.cli.console import _loop
 from allosaur.cli.console._completion import completions
 from allosaur.cli.console._prompt_text import prompt_text
-from allosaur.cli.console._session import STATELESS, Session, Settings, Target, opened
+from allosaur.cli.console._session import Session, Settings, Target, opened
 from allosaur.cli.console.commands import of_mode
 from allosaur.cli.trex._console import main as trex_console
 from allosaur.server import LocalServer

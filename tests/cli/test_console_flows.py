@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from allosaur.cli._words import STATEFUL, STATELESS
 from allosaur.cli.console import _line, _loop
-from allosaur.cli.console._session import STATEFUL, STATELESS, Session, Settings, Target, opened
+from allosaur.cli.console._session import Session, Settings, Target, opened
 from allosaur.cli.console.commands import of_mode
 from allosaur.server import LocalServer
 

@@ -12,22 +12,12 @@ from allosaur.cli._access import remote_client_of_any_mode
 from allosaur.cli._answer import Answer
 from allosaur.cli._command import Command
 from allosaur.cli._errors import explained
+from allosaur.cli._words import MODES, PORT_STATES
 
 if TYPE_CHECKING:
     from allosaur import STLClient
 
-_STATES = {
-    "IDLE": "idle",
-    "STREAMS": "has streams",
-    "TX": "sends",
-    "PAUSE": "paused",
-    "PCAP_TX": "sends a capture",
-    "ASTF_PARSE": "starting",
-    "ASTF_BUILD": "starting",
-    "ASTF_CLEANUP": "closing flows",
-}
 _PHASES = ("empty", "loaded", "starting", "starting", "runs", "closing flows", "being removed")
-_MODES = {"STL": "stateless", "ASTF": "stateful"}
 _CLOCK = "%Y-%m-%d %H:%M:%S"
 
 
@@ -88,7 +78,7 @@ def _answer_of(
     now = time.time()
     uptime_s = status["uptime_s"]
     up = "" if uptime_s is None else f", up since {_clock(now - uptime_s)}"
-    mode = "both modes" if has_both else _MODES[modes[0]]
+    mode = "both modes" if has_both else MODES[modes[0]]
     head = f"{options.server}: {version.get('version', '?')}, {mode}, {len(status['ports'])} ports{up}"
     runs = [
         row for port in status["ports"] for row in _runs(f"port {port['port_id']}", port["profiles"], now)
@@ -113,7 +103,7 @@ def _answer_of(
             "ports": [
                 {
                     **port,
-                    "mode": _MODES[port["mode"]],
+                    "mode": MODES[port["mode"]],
                     "kind": drivers[port["port_id"]],
                     "link_down": down.get(port["port_id"]),
                     "profiles": _with_start(port["profiles"], now),
@@ -133,10 +123,10 @@ def _row(
     if owner is not None:
         session = "" if owner["session_id"] is None else f" (session {owner['session_id']})"
         words = f"{owner['user']}{session}"
-    state = _STATES.get(port["state"], port["state"])
+    state = PORT_STATES.get(port["state"], port["state"])
     if cause := down.get(port["port_id"]):
         state += f", link down ({cause})"
-    mode = [_MODES[port["mode"]]] if has_both else []
+    mode = [MODES[port["mode"]]] if has_both else []
     return [str(port["port_id"]), drivers.get(port["port_id"], ""), *mode, state, words]
 
 
@@ -144,7 +134,7 @@ def _runs(what: str, profiles: list[dict[str, Any]], now: float) -> list[list[st
     rows = []
     for profile in profiles:
         run, state = profile["run"], profile["state"]
-        word = _PHASES[state] if isinstance(state, int) else _STATES.get(state, state)
+        word = _PHASES[state] if isinstance(state, int) else PORT_STATES.get(state, state)
         if run is None:
             rows.append([what, profile["profile_id"], word, "", "", ""])
             continue

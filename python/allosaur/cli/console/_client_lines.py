@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from allosaur._errors import NotInAllosaurError, STLError
 from allosaur.cli._errors import CommandError
+from allosaur.cli._words import MODES, STATELESS
 from allosaur.cli.console import _line
 from allosaur.cli.console._command import DONE, ConsoleCommand, NotYet
-from allosaur.cli.console._session import STATEFUL, STATELESS, Session, Settings, Target
+from allosaur.cli.console._session import Session, Settings, Target
 from allosaur.cli.console.commands import of_mode
 from allosaur.cli.console.commands._emulation import PREFIX
 from allosaur.cli.console.commands._emulation_list import all_commands
@@ -111,7 +112,7 @@ def _session_of(client: Any) -> _ClientSession:
     session: _ClientSession | None = getattr(client, "_console_session", None)
     if session is None:
         mode = client.get_mode()
-        session = _ClientSession(_target(client), Settings(), mode if mode in (STATELESS, STATEFUL) else None)
+        session = _ClientSession(_target(client), Settings(), mode if mode in MODES else None)
         session._script_client = client
         client._console_session = session
     return session

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from allosaur.cli.console._session import MODE_NAMES, Session
+from allosaur.cli._words import MODES
+from allosaur.cli.console._session import Session
 
 
 def prompt_text(session: Session) -> str:
@@ -15,7 +16,7 @@ def prompt_text(session: Session) -> str:
         return "allosaur(offline)> "
     client = session.client
     ours, sending = client.get_acquired_ports(), client.get_active_ports(owned=True)
-    words = [MODE_NAMES[client.get_mode()]]
+    words = [MODES[client.get_mode()]]
     if not ours:
         words.append("read-only")
     else:

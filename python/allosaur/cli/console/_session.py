@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, cast
 from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_HUNG_UP, EXIT_TERMINATED, CommandError, bad_input, explained
 from allosaur.cli._options import ServerAddress
+from allosaur.cli._words import MODES, STATEFUL, STATELESS
 from allosaur.cli.emulation import _access as _emulation_access
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient, EMUClient, STLClient
     from allosaur.cli.console._monitor import Monitor
     from allosaur.cli.console._plugins import PlugIn
-
-STATELESS, STATEFUL = "STL", "ASTF"
-MODE_NAMES = {STATELESS: "stateless", STATEFUL: "stateful"}
 
 
 @dataclass(frozen=True)
@@ -124,8 +122,8 @@ class Session:
         theirs = self._modes()
         if wanted is not None and wanted not in theirs:
             raise bad_input(
-                f"the server at {self.target} is for {MODE_NAMES[theirs[0]]} traffic only: "
-                f"stay {MODE_NAMES[theirs[0]]}, or start a server that has both"
+                f"the server at {self.target} is for {MODES[theirs[0]]} traffic only: "
+                f"stay {MODES[theirs[0]]}, or start a server that has both"
             )
         self._disconnect()
         chosen = wanted or theirs[0]

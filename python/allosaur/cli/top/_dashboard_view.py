@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allosaur.cli._words import MODES
 from allosaur.cli.top import _flows_view, _groups_view, _numbers
 from allosaur.cli.top._snapshot import Port, Snapshot
 from allosaur.cli.top._state import State
@@ -72,13 +73,7 @@ def _of_both_modes(snapshot: Snapshot) -> list[Column[Port]]:
     if len(snapshot.server.modes) < 2:
         return []
     return [
-        Column(
-            "mode",
-            9,
-            lambda one: {"STL": "stateless", "ASTF": "stateful"}.get(one.mode, one.mode),
-            is_text=True,
-            rank=1,
-        )
+        Column("mode", 9, lambda one: MODES.get(one.mode, one.mode), is_text=True, rank=1),
     ]
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _emulated
+from allosaur.cli._words import MODES, STATEFUL, STATELESS
 from allosaur.cli.top import _outcomes
 from allosaur.cli.top._snapshot import (
-    FLOWS,
     PERCENTILES,
-    STREAMS,
     Core,
     Flows,
     Group,
@@ -60,7 +59,7 @@ class Clients:
 
     def of(self, mode: str) -> STLClient | None:
         """Return the one that changes ports of a mode."""
-        return self.flows if mode == FLOWS else self.streams
+        return self.flows if mode == STATEFUL else self.streams
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,11 @@ class Reader:
     def _server(self, status: Mapping[str, Any] | None) -> Server:
         client = self.clients.any
         version, info = client.get_server_version(), client.get_server_system_info()
-        modes = tuple(version.get("modes") or [version.get("mode", STREAMS)])
+        modes = tuple(version.get("modes") or [version.get("mode", STATELESS)])
         return Server(
             address=self._address,
             version=str(version.get("version", "?")),
-            modes=tuple(one for one in (STREAMS, FLOWS) if one in modes) or modes,
+            modes=tuple(one for one in MODES if one in modes) or modes,
             uptime_s=None if status is None else status["uptime_s"],
             core_count=int(info.get("dp_core_count", 0)),
         )

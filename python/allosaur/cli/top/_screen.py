@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from allosaur.cli import _emulated, _format
+from allosaur.cli._words import MODES
 from allosaur.cli.top import (
     _dashboard_view,
     _emulation_view,
@@ -15,7 +16,7 @@ from allosaur.cli.top import (
     _machine_view,
     _numbers,
 )
-from allosaur.cli.top._snapshot import MODES, Note, Snapshot
+from allosaur.cli.top._snapshot import Note, Snapshot
 from allosaur.cli.top._state import State, View
 from allosaur.cli.top._table import EMPTY, Body, Cell, Line, Look, cut, noted, spread, text_of
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _emulated
+from allosaur.cli._words import STATEFUL
 from allosaur.report import FAILED_LABELS
 
 if TYPE_CHECKING:
     from allosaur.metrics import Metrics
 
-STREAMS, FLOWS = "STL", "ASTF"
-MODES = {STREAMS: "stateless", FLOWS: "stateful"}
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99_9": "p99.9"}
 
 
@@ -27,7 +26,7 @@ class Server:
     address: str
     version: str
     modes: tuple[str, ...]
-    """STREAMS, FLOWS or both."""
+    """STATELESS, STATEFUL or both."""
     uptime_s: float | None
     """`None` where the server does not tell, as TRex's."""
     core_count: int
@@ -190,4 +189,4 @@ class Snapshot:
     @property
     def has_flows(self) -> bool:
         """Whether the server is for flows, perhaps among others."""
-        return FLOWS in self.server.modes
+        return STATEFUL in self.server.modes

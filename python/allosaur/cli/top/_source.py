@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from allosaur.cli._answer import listed
 from allosaur.cli._errors import CommandError, brief
+from allosaur.cli._words import STATEFUL
 from allosaur.cli.top._reader import Clients, Reader, Wanted
-from allosaur.cli.top._snapshot import FLOWS, Run, Snapshot
+from allosaur.cli.top._snapshot import Run, Snapshot
 from allosaur.cli.top._state import Action, Change
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _clear(clients: Clients, ports: list[int]) -> str:
 
 
 def _acquire(clients: Clients, snapshot: Snapshot, ports: list[int], force: bool) -> str:
-    of_flows = [port.number for port in snapshot.ports if port.number in ports and port.mode == FLOWS]
+    of_flows = [port.number for port in snapshot.ports if port.number in ports and port.mode == STATEFUL]
     of_streams = [port for port in ports if port not in of_flows]
     if of_streams and clients.streams is not None:
         clients.streams.acquire(of_streams, force=force)

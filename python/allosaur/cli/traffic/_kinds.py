@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allosaur.cli._access import refuse_options, remote_client_of_any_mode, remote_stateful_client
-from allosaur.cli._profile_kind import is_emulation, is_stateful
+from allosaur.cli._words import STATEFUL, STATELESS
 from allosaur.cli.traffic._emulation import Emulation
 from allosaur.cli.traffic._flows import Flows
 from allosaur.cli.traffic._kind import Traffic
 from allosaur.cli.traffic._streams import Streams
+from allosaur.run._kinds import kind_of
 
 if TYPE_CHECKING:
     from allosaur import STLClient
 
 
+_KINDS: Mapping[str, type[Traffic]] = {"stateless": Streams, "stateful": Flows, "emulation": Emulation}
+"""By the words of `allosaur.run._kinds`."""
+
+
 def of_profile(options: argparse.Namespace) -> Traffic:
     """Return the kind that the profile is for. Raises :class:`CommandError`."""
-    path = Path(options.profile)
-    if is_emulation(path):
-        return Emulation(options)
-    return Flows(options) if is_stateful(path) else Streams(options)
+    return _KINDS[kind_of(Path(options.profile)).mode](options)
 
 
 @contextlib.contextmanager
@@ -41,10 +43,12 @@ def on_server(options: argparse.Namespace) -> Iterator[Traffic]:
         return
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(remote_client_of_any_mode(options))
-        if client.get_mode() == "STL" and _is_about_flows(client, options):
+        if client.get_mode() == STATELESS and _is_about_flows(client, options):
             client = stack.enter_context(remote_stateful_client(options))
-        traffic: Traffic = Flows(options, client) if client.get_mode() == "ASTF" else Streams(options, client)
-        for other in (Streams, Flows):
+        traffic: Traffic = (
+            Flows(options, client) if client.get_mode() == STATEFUL else Streams(options, client)
+        )
+        for other in _KINDS.values():
             if not isinstance(traffic, other):
                 refuse_options(options, other.title, *other.own_options)
         yield traffic
@@ -61,4 +65,4 @@ def _is_about_flows(client: STLClient, options: argparse.Namespace) -> bool:
         return True
     ports = client.get_status()["ports"]
     used = {port["mode"] for port in ports if port["owner"] or port["state"] not in ("IDLE", "STREAMS")}
-    return used == {"ASTF"}
+    return used == {STATEFUL}

@@ -15,6 +15,7 @@ from allosaur.cli._arguments import refuse_options_of_flows
 from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
+from allosaur.cli._words import PORT_STATES
 from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
 from allosaur.report import PortCounters
 
@@ -37,7 +38,6 @@ _RATES = (
 )
 _NO_GROUPS = "No packet group is counted: streams need flow_stats."
 _NO_LATENCY = "No latency is measured: streams need flow_stats=STLFlowLatencyStats(...)."
-_STATES = {"TX": "sends", "PCAP_TX": "sends a capture", "PAUSE": "paused", "STREAMS": "has streams"}
 
 
 class Streams(Traffic):
@@ -143,7 +143,7 @@ class Streams(Traffic):
         with explained("cannot read the counters"):
             found: Mapping[Any, Any] = client.get_stats(ports=ports, only_given=True)
         counters = {port: PortCounters.from_stats(found[port]) for port in ports}
-        states = {port: _STATES.get(client.ports[port].state, "idle") for port in ports}
+        states = {port: PORT_STATES.get(client.ports[port].state, "idle") for port in ports}
         rates = {port: {name: float(found[port].get(name, 0)) for _, name, _ in _RATES} for port in ports}
         rows = [["state", *states.values()]]
         for label, name in _COUNTERS:

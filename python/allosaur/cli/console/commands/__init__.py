@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from allosaur.cli._words import STATEFUL
 from allosaur.cli.console._command import ConsoleCommand, NotYet
 from allosaur.cli.console._plugins import PlugIn
-from allosaur.cli.console._session import STATEFUL, Session
+from allosaur.cli.console._session import Session
 from allosaur.cli.console.commands import (
     _capture,
     _connection,

@@ -9,9 +9,10 @@ from typing import Any
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
 from allosaur.cli._parser import nearest
+from allosaur.cli._words import MODES
 from allosaur.cli.console import _line
 from allosaur.cli.console._command import ConsoleCommand, done
-from allosaur.cli.console._session import MODE_NAMES, Session
+from allosaur.cli.console._session import Session
 
 _WIDTH_MIN = 24
 
@@ -135,14 +136,14 @@ class Mode(ConsoleCommand):
     example = "mode stateless"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        names = tuple(MODE_NAMES.values())
+        names = tuple(MODES.values())
         parser.add_argument("wanted", nargs="?", choices=names, metavar="|".join(names), help="change to it")
 
     def answer(self, session: Session, options: argparse.Namespace) -> Answer:
-        now = MODE_NAMES[session.client.get_mode()]
+        now = MODES[session.client.get_mode()]
         if options.wanted in (None, now):
             return Answer(f"The console is {now}.", {"mode": now})
-        session.switch(next(mode for mode, name in MODE_NAMES.items() if name == options.wanted))
+        session.switch(next(mode for mode, name in MODES.items() if name == options.wanted))
         return done(f"The console is {options.wanted} now", mode=options.wanted)
 
 
