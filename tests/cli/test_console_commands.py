@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from allosaur import STLClient
 from allosaur.cli._main import main
-from allosaur.cli._words import STATELESS
+from allosaur.cli._modes import STATELESS
 from allosaur.cli.console import _loop
 from allosaur.cli.console._completion import completions
 from allosaur.cli.console._prompt_text import prompt_text

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from allosaur.cli._words import STATEFUL, STATELESS
+from allosaur.cli._modes import STATEFUL, STATELESS
 from allosaur.cli.console import _line, _loop
 from allosaur.cli.console._session import Session, Settings, Target, opened
 from allosaur.cli.console.commands import of_mode

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from allosaur.cli._words import STATEFUL
+from allosaur.cli._modes import STATEFUL
 from allosaur.cli.console import _loop
 from allosaur.cli.console._completion import completions
 from allosaur.cli.console._session import Session, Settings, Target, opened

@@ -6,11 +6,10 @@ import re
 from dataclasses import replace
 
 import pytest
+from allosaur.cli._modes import STATEFUL, STATELESS
 from allosaur.cli.top import _keys, _numbers, _screen
 from allosaur.cli.top._history import History
 from allosaur.cli.top._snapshot import (
-    FLOWS,
-    STREAMS,
     Core,
     Flows,
     Group,
@@ -46,7 +45,7 @@ def port(number: int, **more: object) -> Port:
     values: dict[str, object] = {
         "number": number,
         "kind": "memory",
-        "mode": STREAMS,
+        "mode": STATELESS,
         "owner": "ann",
         "is_ours": True,
         "state": "TX",
@@ -84,7 +83,7 @@ def snapshot(at_s: float = 100.0, **more: object) -> Snapshot:
     values: dict[str, object] = {
         "at_s": at_s,
         "clock_s": 1_700_000_000.0 + at_s,
-        "server": Server("localhost:4501", "v0.1.0", (STREAMS, FLOWS), 3723.0, 2),
+        "server": Server("localhost:4501", "v0.1.0", (STATELESS, STATEFUL), 3723.0, 2),
         "totals": {
             "tx_pps": 2.5e6,
             "rx_pps": 2.4e6,
@@ -327,7 +326,7 @@ def test_views_are_chosen_by_the_keys_of_trex() -> None:
     ):
         assert _keys.pressed(made, key) is None
         assert made.view is view
-    only_streams = state(snapshot(server=Server("s", "v3.04", (STREAMS,), None, 1)))
+    only_streams = state(snapshot(server=Server("s", "v3.04", (STATELESS,), None, 1)))
     _keys.pressed(only_streams, "t")
     assert only_streams.view is View.DASHBOARD, "this server has no flows"
     assert "t flows" not in screen(only_streams)
@@ -515,7 +514,7 @@ def test_nothing_is_assumed_of_a_server_that_tells_less() -> None:
     bare = Latency("pg 1", 5, 5, dict.fromkeys(("average", "max"), 3.0), {}, {})
     made = state(
         snapshot(
-            server=Server("trex:4501", "v3.04", (STREAMS,), None, 1),
+            server=Server("trex:4501", "v3.04", (STATELESS,), None, 1),
             ports=(port(0, counters={"tx_pps": 5.0}),),
             latency=(bare,),
             totals={},

@@ -12,7 +12,7 @@ from allosaur.cli._access import remote_client_of_any_mode
 from allosaur.cli._answer import Answer
 from allosaur.cli._command import Command
 from allosaur.cli._errors import explained
-from allosaur.cli._words import MODES, PORT_STATES
+from allosaur.cli._modes import MODES, PORT_STATES
 
 if TYPE_CHECKING:
     from allosaur import STLClient

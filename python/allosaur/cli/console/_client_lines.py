@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from allosaur._errors import NotInAllosaurError, STLError
 from allosaur.cli._errors import CommandError
-from allosaur.cli._words import MODES, STATELESS
+from allosaur.cli._modes import MODES, STATELESS
 from allosaur.cli.console import _line
 from allosaur.cli.console._command import DONE, ConsoleCommand, NotYet
 from allosaur.cli.console._session import Session, Settings, Target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from allosaur.cli._words import MODES
+from allosaur.cli._modes import MODES
 from allosaur.cli.console._session import Session
 
 

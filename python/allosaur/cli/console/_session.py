@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 
 from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_HUNG_UP, EXIT_TERMINATED, CommandError, bad_input, explained
+from allosaur.cli._modes import MODES, STATEFUL, STATELESS
 from allosaur.cli._options import ServerAddress
-from allosaur.cli._words import MODES, STATEFUL, STATELESS
 from allosaur.cli.emulation import _access as _emulation_access
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from allosaur.cli._words import MODES
+from allosaur.cli._modes import MODES
 from allosaur.cli.top import _flows_view, _groups_view, _numbers
 from allosaur.cli.top._snapshot import Port, Snapshot
 from allosaur.cli.top._state import State

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from allosaur.cli import _registry
-from allosaur.cli._words import MODES
+from allosaur.cli._modes import MODES
 from allosaur.cli.top._snapshot import Port, Snapshot
 
 _OF_SCREEN = ("attributes", "driver_counters")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _emulated
-from allosaur.cli._words import MODES, STATEFUL, STATELESS
+from allosaur.cli._modes import MODES, STATEFUL, STATELESS
 from allosaur.cli.top import _outcomes
 from allosaur.cli.top._snapshot import (
     PERCENTILES,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from allosaur.cli import _emulated, _format
-from allosaur.cli._words import MODES
+from allosaur.cli._modes import MODES
 from allosaur.cli.top import (
     _dashboard_view,
     _emulation_view,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _emulated
-from allosaur.cli._words import STATEFUL
+from allosaur.cli._modes import STATEFUL
 from allosaur.report import FAILED_LABELS
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from allosaur.cli._answer import listed
 from allosaur.cli._errors import CommandError, brief
-from allosaur.cli._words import STATEFUL
+from allosaur.cli._modes import STATEFUL
 from allosaur.cli.top._reader import Clients, Reader, Wanted
 from allosaur.cli.top._snapshot import Run, Snapshot
 from allosaur.cli.top._state import Action, Change

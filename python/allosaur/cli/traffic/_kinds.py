@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allosaur.cli._access import refuse_options, remote_client_of_any_mode, remote_stateful_client
-from allosaur.cli._words import STATEFUL, STATELESS
+from allosaur.cli._modes import STATEFUL, STATELESS
 from allosaur.cli.traffic._emulation import Emulation
 from allosaur.cli.traffic._flows import Flows
 from allosaur.cli.traffic._kind import Traffic

@@ -14,8 +14,8 @@ from allosaur.cli._answer import Answer
 from allosaur.cli._arguments import refuse_options_of_flows
 from allosaur.cli._errors import EXIT_USAGE, CommandError, explained
 from allosaur.cli._interrupt import Interrupt
+from allosaur.cli._modes import PORT_STATES
 from allosaur.cli._options import FOREVER
-from allosaur.cli._words import PORT_STATES
 from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
 from allosaur.report import PortCounters
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from allosaur.cli._words import STATEFUL
+from allosaur.cli._modes import STATEFUL
 from allosaur.cli.console._command import ConsoleCommand, NotYet
 from allosaur.cli.console._plugins import PlugIn
 from allosaur.cli.console._session import Session

@@ -8,8 +8,8 @@ from typing import Any
 
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import EXIT_OK, CommandError, bad_input
+from allosaur.cli._modes import MODES
 from allosaur.cli._parser import nearest
-from allosaur.cli._words import MODES
 from allosaur.cli.console import _line
 from allosaur.cli.console._command import ConsoleCommand, done
 from allosaur.cli.console._session import Session

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import CommandError, bad_input
-from allosaur.cli._words import STATEFUL, STATELESS
+from allosaur.cli._modes import STATEFUL, STATELESS
 from allosaur.cli.console import _line
 from allosaur.cli.console._command import ConsoleCommand, done
 from allosaur.cli.console._session import Session
