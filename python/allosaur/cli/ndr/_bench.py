@@ -18,7 +18,8 @@ from allosaur.cli import _format
 from allosaur.cli._errors import EXIT_SETUP, bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.run import Load, Moment, Result, _summary, drive_one
-from allosaur.run._thresholds import Metric, Thresholds
+from allosaur.run._metrics import Metric
+from allosaur.run._thresholds import Thresholds
 from allosaur.search import Stopped, Trial
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from allosaur.cli.ndr._rates import packet_rate
 from allosaur.report import LATENCY_COLUMNS, StreamCounters
 from allosaur.run._metrics import LATENCY, PERCENTILE
 from allosaur.run.streams import _groups
-from allosaur.run.streams._counts import Plan
-from allosaur.run.streams._directions import pair_of
+from allosaur.run.streams._counts import Plan, pair_of
 from allosaur.run.streams._load import StreamLoad, watched_ports
 from allosaur.run.streams._metrics import refuse_unmeasured
 from allosaur.run.streams._result import StreamResult
