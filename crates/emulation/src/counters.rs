@@ -1,8 +1,9 @@
 //! Counters with their meaning, and the report of them that the RPC gives.
 
+use allosaur_api::Error;
 use serde_json::{Map, Value, json};
 
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 
 /// How bad it is when a counter counts. The numbers are those of the RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +122,7 @@ macro_rules! counters {
 ///
 /// # Errors
 /// When a parameter has the wrong type.
-pub fn report(params: &Value, tables: &mut [&mut dyn Counters]) -> Result<Value, RpcError> {
+pub fn report(params: &Value, tables: &mut [&mut dyn Counters]) -> Result<Value, Error> {
     let params = Params::new(params);
     let meta = params.bool_or("meta", false)?;
     let zero = params.bool_or("zero", false)?;

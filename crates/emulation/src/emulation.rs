@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use allosaur_api::Error;
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use rustc_hash::FxHashMap;
@@ -13,7 +14,6 @@ use crate::frame::{self, Frame, KINDS, ParserCounters};
 use crate::iter::Cursor;
 use crate::memory::MemoryCounters;
 use crate::namespace::{Namespace, NamespaceKey};
-use crate::params::RpcError;
 use crate::plugin::{
     Context, Event, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, Timeout,
 };
@@ -274,9 +274,9 @@ impl Emulation {
         now: Nanos,
         key: NamespaceKey,
         plugins: &Map<String, Value>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<(), Error> {
         if self.by_key.contains_key(&key) {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 " error there is a valid namespace for this tunnel: {key}\n, can't add it "
             )));
         }
@@ -302,18 +302,13 @@ impl Emulation {
     ///
     /// # Errors
     /// When it is not there, or has clients.
-    pub(crate) fn remove_namespace(
-        &mut self,
-        now: Nanos,
-        key: &NamespaceKey,
-    ) -> Result<(), RpcError> {
-        let index = *self
-            .by_key
-            .get(key)
-            .ok_or_else(|| RpcError::new(" error can't find a valid namespace for this tunnel"))?;
+    pub(crate) fn remove_namespace(&mut self, now: Nanos, key: &NamespaceKey) -> Result<(), Error> {
+        let index = *self.by_key.get(key).ok_or_else(|| {
+            Error::execution(" error can't find a valid namespace for this tunnel")
+        })?;
         let entry = self.namespaces.get(index).expect("the index is right");
         if !entry.namespace.clients.is_empty() {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "ns with tunnel {key}\n still has active clients, remove them"
             )));
         }
@@ -339,7 +334,7 @@ impl Emulation {
         index: u32,
         id: PluginId,
         init: &Value,
-    ) -> Result<bool, RpcError> {
+    ) -> Result<bool, Error> {
         let Some(entry) = self.namespaces.get_mut(index) else {
             return Ok(false);
         };
@@ -373,7 +368,7 @@ impl Emulation {
         index: u32,
         client: Client,
         plugins: &Map<String, Value>,
-    ) -> Result<ClientId, RpcError> {
+    ) -> Result<ClientId, Error> {
         let (forced_ipv4, forced_ipv6) = (client.forced_mac_ipv4(), client.forced_mac_ipv6());
         let entry = self.namespaces.get_mut(index).expect("the caller found it");
         let id = entry.namespace.clients.insert(client);
@@ -395,7 +390,7 @@ impl Emulation {
         index: u32,
         id: ClientId,
         plugins: &Map<String, Value>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<(), Error> {
         let mut first_error = Ok(());
         let mut given = 0;
         for name in plugins.keys() {
@@ -441,7 +436,7 @@ impl Emulation {
         plugin: PluginId,
         id: ClientId,
         init: &Value,
-    ) -> Result<(), RpcError> {
+    ) -> Result<(), Error> {
         let spec = PLUGINS[usize::from(plugin.0)];
         self.set_plugin(index, id, plugin, true);
         let added = self.run_quietly(now, index, plugin, |plugin, context| {
@@ -543,12 +538,12 @@ impl Emulation {
     }
 }
 
-fn not_created(name: &str, error: &PluginError) -> RpcError {
+fn not_created(name: &str, error: &PluginError) -> Error {
     let reason = match error.0.as_str() {
         "" => String::new(),
         reason => format!(", error: {reason}"),
     };
-    RpcError::new(format!("could not create plugin '{name}'{reason}"))
+    Error::execution(format!("could not create plugin '{name}'{reason}"))
 }
 
 /// The author of events that are no plugin's.
@@ -567,10 +562,10 @@ pub(crate) fn names(set: u32) -> Vec<&'static str> {
 }
 
 /// The plugin of a name.
-pub(crate) fn plugin_id(name: &str) -> Result<PluginId, RpcError> {
+pub(crate) fn plugin_id(name: &str) -> Result<PluginId, Error> {
     let place = PLUGINS.iter().position(|spec| spec.name == name);
     let id = place.map(|place| PluginId(place as u8));
-    id.ok_or_else(|| RpcError::new(format!("plugins-add {name} does not exits ")))
+    id.ok_or_else(|| Error::execution(format!("plugins-add {name} does not exits ")))
 }
 
 fn takers() -> [Option<PluginId>; KINDS] {

@@ -1,8 +1,9 @@
 //! Tables that are read a page at a time by requests, which learn when the table changed meanwhile.
 
+use allosaur_api::Error;
 use serde_json::{Value, json};
 
-use crate::params::{Params, RpcError, failed_check};
+use crate::params::{Params, failed_check};
 
 /// Most items of a page.
 const PAGE_MAX: u16 = 255;
@@ -29,7 +30,7 @@ pub fn page<K: Copy>(
     epoch: u64,
     first: Option<K>,
     mut item: impl FnMut(K) -> (Value, Option<K>),
-) -> Result<Value, RpcError> {
+) -> Result<Value, Error> {
     let params = Params::new(params);
     let reset = params.bool_or("reset", false)?;
     let count: u16 = params.number_or("count", 0)?;
@@ -49,7 +50,7 @@ pub fn page<K: Copy>(
         return Ok(json!({"empty": false, "stopped": true, "data": null}));
     };
     if begun != epoch {
-        return Err(RpcError::new(
+        return Err(Error::execution(
             " iterator was interupted , reset and start again ",
         ));
     }

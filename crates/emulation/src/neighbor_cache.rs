@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 use std::hash::Hash;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use rustc_hash::FxHashMap;
@@ -21,7 +22,6 @@ use serde_json::Value;
 use crate::client::ClientId;
 use crate::iter::{Cursor, page};
 use crate::memory;
-use crate::params::RpcError;
 use crate::plugin::Context;
 use crate::slab::Slab;
 use crate::timers::TimerId;
@@ -295,7 +295,7 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
         params: &Value,
         structure: &str,
         describe: impl Fn(&Neighbor<A>) -> Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let entries = &self.entries;
         let item = |slot| {
             let value = entries.get(slot).map_or(Value::Null, &describe);

@@ -1,9 +1,8 @@
 //! How often something is sent that has a rate.
 
+use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::{Number, Value};
-
-use crate::params::RpcError;
 
 /// Most packets a second.
 const RATE_MAX: f64 = 1e6;
@@ -21,10 +20,10 @@ impl Pace {
     ///
     /// # Errors
     /// When there would be too many.
-    pub(crate) fn new(name: &str, rate: f64) -> Result<Pace, RpcError> {
+    pub(crate) fn new(name: &str, rate: f64) -> Result<Pace, Error> {
         match rate <= RATE_MAX {
             true => Ok(Pace { rate, part: 0.0 }),
-            false => Err(RpcError::new(format!(
+            false => Err(Error::execution(format!(
                 "{name} {rate} is more than {RATE_MAX} packets a second"
             ))),
         }
@@ -83,7 +82,7 @@ mod tests {
         assert_eq!(negative.interval(1), None);
         for rate in [1e7, f64::NAN, f64::INFINITY] {
             let error = Pace::new("rate_pps", rate).expect_err("too many");
-            assert!(error.message.starts_with("rate_pps "), "{error}");
+            assert!(error.to_string().starts_with("rate_pps "), "{error}");
         }
     }
 }

@@ -8,53 +8,6 @@ use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use serde_json::{Map, Value};
 
-/// Code of an error in what was asked (JSON-RPC "invalid request").
-pub const INVALID_REQUEST: i32 = -32600;
-/// Code of a method that is not there.
-pub const METHOD_NOT_FOUND: i32 = -32601;
-/// Code of wrong parameters.
-pub const INVALID_PARAMS: i32 = -32602;
-/// Code of a plugin that a client could not get.
-pub const INTERNAL_ERROR: i32 = -32603;
-
-/// Why a request was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct RpcError {
-    /// The code of JSON-RPC.
-    pub code: i32,
-    /// What happened, in what, what to do.
-    pub message: String,
-}
-
-impl RpcError {
-    /// What was asked cannot be done.
-    pub fn new(message: impl Into<String>) -> RpcError {
-        RpcError {
-            code: INVALID_REQUEST,
-            message: message.into(),
-        }
-    }
-
-    /// The parameters are wrong.
-    pub fn params(message: impl Into<String>) -> RpcError {
-        RpcError {
-            code: INVALID_PARAMS,
-            message: message.into(),
-        }
-    }
-}
-
-impl From<RpcError> for Error {
-    fn from(RpcError { code, message }: RpcError) -> Error {
-        Error {
-            code,
-            message,
-            specific: None,
-        }
-    }
-}
-
 /// The fields of a JSON object, read with their types. What is absent or null has its default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params<'v>(&'v Value);
@@ -73,20 +26,20 @@ fn kind(value: &Value) -> &'static str {
 
 /// The error of a value that has another type, by the reference's name of the type. A number is
 /// told where a number was wanted.
-pub fn mismatch(value: &Value, wanted: &str) -> RpcError {
+pub fn mismatch(value: &Value, wanted: &str) -> Error {
     let is_integer = wanted.starts_with("uint") || wanted.starts_with("int");
     let kind = match value {
         Value::Number(number) if is_integer => format!("number {number}"),
         other => kind(other).to_owned(),
     };
-    RpcError::new(format!(
+    Error::execution(format!(
         "json: cannot unmarshal {kind} into Go value of type {wanted}"
     ))
 }
 
 /// The error of a field that must be there, or must pass another check, by the reference's names.
-pub fn failed_check(structure: &str, field: &str, check: &str) -> RpcError {
-    RpcError::new(format!(
+pub fn failed_check(structure: &str, field: &str, check: &str) -> Error {
+    Error::execution(format!(
         "Key: '{structure}.{field}' Error:Field validation for '{field}' failed on the '{check}' tag"
     ))
 }
@@ -101,7 +54,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn object(value: &'v Value, wanted: &str) -> Result<Params<'v>, RpcError> {
+    pub fn object(value: &'v Value, wanted: &str) -> Result<Params<'v>, Error> {
         match value {
             Value::Null | Value::Object(_) => Ok(Params(value)),
             other => Err(mismatch(other, wanted)),
@@ -117,7 +70,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn plugins(self, name: &str) -> Result<Option<&'v Map<String, Value>>, RpcError> {
+    pub fn plugins(self, name: &str) -> Result<Option<&'v Map<String, Value>>, Error> {
         let read = |value: &'v Value| {
             let object = value.as_object();
             object.ok_or_else(|| mismatch(value, "core.MapJsonPlugs"))
@@ -129,7 +82,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn list(self, name: &str, wanted: &str) -> Result<Option<&'v Vec<Value>>, RpcError> {
+    pub fn list(self, name: &str, wanted: &str) -> Result<Option<&'v Vec<Value>>, Error> {
         let read = |value: &'v Value| {
             let list = value.as_array();
             list.ok_or_else(|| mismatch(value, wanted))
@@ -146,7 +99,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When there is one.
-    pub fn only(self, known: &[&str]) -> Result<(), RpcError> {
+    pub fn only(self, known: &[&str]) -> Result<(), Error> {
         let unknown = self.unknown(known);
         unknown.map_or(Ok(()), |name| Err(unknown_field(name, "", known)))
     }
@@ -155,7 +108,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When there is one.
-    pub fn only_in(self, place: &str, known: &[&str]) -> Result<(), RpcError> {
+    pub fn only_in(self, place: &str, known: &[&str]) -> Result<(), Error> {
         let unknown = self.unknown(known);
         unknown.map_or(Ok(()), |name| {
             Err(unknown_field(name, &format!(" in {place}"), known))
@@ -171,7 +124,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it has another type.
-    pub fn float_or(self, name: &str, wanted: &str, default: f64) -> Result<f64, RpcError> {
+    pub fn float_or(self, name: &str, wanted: &str, default: f64) -> Result<f64, Error> {
         self.get(name).map_or(Ok(default), |value| {
             value.as_f64().ok_or_else(|| mismatch(value, wanted))
         })
@@ -181,7 +134,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it has another type.
-    pub fn bool_or(self, name: &str, default: bool) -> Result<bool, RpcError> {
+    pub fn bool_or(self, name: &str, default: bool) -> Result<bool, Error> {
         self.get(name).map_or(Ok(default), |value| {
             value.as_bool().ok_or_else(|| mismatch(value, "bool"))
         })
@@ -191,7 +144,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it has another type or does not fit.
-    pub fn number_or<N: TryFrom<u64>>(self, name: &str, default: N) -> Result<N, RpcError> {
+    pub fn number_or<N: TryFrom<u64>>(self, name: &str, default: N) -> Result<N, Error> {
         self.get(name).map_or(Ok(default), |value| {
             number(value, &format!("uint{}", 8 * std::mem::size_of::<N>()))
         })
@@ -205,7 +158,7 @@ impl<'v> Params<'v> {
         self,
         name: &str,
         default: N,
-    ) -> Result<N, RpcError> {
+    ) -> Result<N, Error> {
         let given = self.number_or(name, N::default())?;
         Ok(if given == N::default() {
             default
@@ -219,7 +172,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is no object, or has another field.
-    pub fn options(self, wanted: &str, known: &[&str]) -> Result<Params<'v>, RpcError> {
+    pub fn options(self, wanted: &str, known: &[&str]) -> Result<Params<'v>, Error> {
         const NONE: &Value = &Value::Null;
         let options = Params::object(self.get("options").unwrap_or(NONE), wanted)?;
         options.only_in("options", known)?;
@@ -230,7 +183,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn strings(self, name: &str) -> Result<Vec<&'v str>, RpcError> {
+    pub fn strings(self, name: &str) -> Result<Vec<&'v str>, Error> {
         let Some(value) = self.get(name) else {
             return Ok(Vec::new());
         };
@@ -248,7 +201,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn string_or(self, name: &str, default: &'v str) -> Result<&'v str, RpcError> {
+    pub fn string_or(self, name: &str, default: &'v str) -> Result<&'v str, Error> {
         self.get(name).map_or(Ok(default), |value| {
             value.as_str().ok_or_else(|| mismatch(value, "string"))
         })
@@ -258,7 +211,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn mac(self, name: &str) -> Result<Option<MacAddress>, RpcError> {
+    pub fn mac(self, name: &str) -> Result<Option<MacAddress>, Error> {
         let value = self.get(name);
         let parse = |value| bytes(value, "core.MACKey").map(MacAddress);
         value.map(parse).transpose()
@@ -268,7 +221,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn ipv4(self, name: &str) -> Result<Option<Ipv4Addr>, RpcError> {
+    pub fn ipv4(self, name: &str) -> Result<Option<Ipv4Addr>, Error> {
         let value = self.get(name);
         let parse = |value| bytes::<4>(value, "core.Ipv4Key").map(Ipv4Addr::from);
         value.map(parse).transpose()
@@ -278,7 +231,7 @@ impl<'v> Params<'v> {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn ipv6(self, name: &str) -> Result<Option<Ipv6Addr>, RpcError> {
+    pub fn ipv6(self, name: &str) -> Result<Option<Ipv6Addr>, Error> {
         let value = self.get(name);
         let parse = |value| bytes::<16>(value, "core.Ipv6Key").map(Ipv6Addr::from);
         value.map(parse).transpose()
@@ -287,7 +240,7 @@ impl<'v> Params<'v> {
 
 /// The error of a field that nobody knows: the one that was meant, as far as a few wrong letters tell, or all.
 /// `place` is where it stands, if that is to be said.
-fn unknown_field(name: &str, place: &str, known: &[&str]) -> RpcError {
+fn unknown_field(name: &str, place: &str, known: &[&str]) -> Error {
     let far = name.chars().count().div_ceil(3);
     let near = known
         .iter()
@@ -298,14 +251,14 @@ fn unknown_field(name: &str, place: &str, known: &[&str]) -> RpcError {
         None if known.is_empty() => "leave it out, there are none here".to_owned(),
         None => format!("there are {}", known.join(", ")),
     };
-    RpcError::new(format!("json: unknown field \"{name}\"{place}: {remedy}"))
+    Error::execution(format!("json: unknown field \"{name}\"{place}: {remedy}"))
 }
 
 /// A list of `N` bytes. As in the reference, a shorter list is filled up with zeros, a longer one is cut.
 ///
 /// # Errors
 /// When it is no list, or has something else than bytes in it.
-pub fn bytes<const N: usize>(value: &Value, wanted: &str) -> Result<[u8; N], RpcError> {
+pub fn bytes<const N: usize>(value: &Value, wanted: &str) -> Result<[u8; N], Error> {
     let items = value.as_array().ok_or_else(|| mismatch(value, wanted))?;
     let mut bytes = [0; N];
     for (byte, item) in bytes.iter_mut().zip(items) {
@@ -318,7 +271,7 @@ pub fn bytes<const N: usize>(value: &Value, wanted: &str) -> Result<[u8; N], Rpc
 ///
 /// # Errors
 /// When it is something else, or does not fit.
-pub fn number<N: TryFrom<u64>>(value: &Value, wanted: &str) -> Result<N, RpcError> {
+pub fn number<N: TryFrom<u64>>(value: &Value, wanted: &str) -> Result<N, Error> {
     let number = if value.is_null() {
         Some(0)
     } else {
@@ -332,7 +285,7 @@ pub fn number<N: TryFrom<u64>>(value: &Value, wanted: &str) -> Result<N, RpcErro
 ///
 /// # Errors
 /// When it is no list, or has something else than bytes in it.
-pub fn byte_list(value: &Value) -> Result<Vec<u8>, RpcError> {
+pub fn byte_list(value: &Value) -> Result<Vec<u8>, Error> {
     let items = value.as_array().ok_or_else(|| mismatch(value, "[]uint8"))?;
     items.iter().map(|item| number(item, "uint8")).collect()
 }
@@ -341,7 +294,7 @@ pub fn byte_list(value: &Value) -> Result<Vec<u8>, RpcError> {
 ///
 /// # Errors
 /// When it is something else.
-pub fn byte_lists(params: Params<'_>, name: &str) -> Result<Vec<Vec<u8>>, RpcError> {
+pub fn byte_lists(params: Params<'_>, name: &str) -> Result<Vec<Vec<u8>>, Error> {
     let lists = params.list(name, "[][]uint8")?.into_iter().flatten();
     lists.map(byte_list).collect()
 }

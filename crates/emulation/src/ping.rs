@@ -1,6 +1,7 @@
 //! Pings of clients: echo requests at a pace, and what came back. Shared by ICMP and ICMPv6, which
 //! write the packets.
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::ClientId;
 use crate::counters::{self, Counters};
 use crate::memory;
-use crate::params::{Params, RpcError, failed_check, mismatch};
+use crate::params::{Params, failed_check, mismatch};
 use crate::plugin::Context;
 use crate::timers::TimerId;
 
@@ -56,7 +57,7 @@ impl PingRequest {
     ///
     /// # Errors
     /// When one has a wrong type or value.
-    pub fn parse(params: &Value, structure: &str) -> Result<PingRequest, RpcError> {
+    pub fn parse(params: &Value, structure: &str) -> Result<PingRequest, Error> {
         let params = Params::new(params);
         let amount = params.number_or("amount", 5_u32)?;
         let pace = match params.get("pace") {
@@ -143,9 +144,9 @@ impl<T: Copy> Pings<T> {
         client: ClientId,
         target: T,
         request: PingRequest,
-    ) -> Result<Option<EchoRequest<T>>, RpcError> {
+    ) -> Result<Option<EchoRequest<T>>, Error> {
         if self.pings.contains_key(&client) {
-            return Err(RpcError::new("Client is already pinging or in timeout."));
+            return Err(Error::execution("Client is already pinging or in timeout."));
         }
         let counters = PingCounters {
             left: request.amount.into(),
@@ -173,9 +174,9 @@ impl<T: Copy> Pings<T> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn stop(&mut self, context: &mut Context<'_>, client: ClientId) -> Result<Value, RpcError> {
+    pub fn stop(&mut self, context: &mut Context<'_>, client: ClientId) -> Result<Value, Error> {
         let ping = self.pings.remove(&client);
-        let ping = ping.ok_or_else(|| RpcError::new("There is no active pinging."))?;
+        let ping = ping.ok_or_else(|| Error::execution("There is no active pinging."))?;
         context.cancel_timer(ping.timer);
         Ok(Value::Bool(true))
     }
@@ -268,10 +269,10 @@ impl<T: Copy> Pings<T> {
     ///
     /// # Errors
     /// When there is no ping, or a parameter is wrong.
-    pub fn report(&mut self, client: ClientId, params: &Value) -> Result<Value, RpcError> {
+    pub fn report(&mut self, client: ClientId, params: &Value) -> Result<Value, Error> {
         let none = "No available ping at the moment. Expired or not started.";
         let ping = self.pings.get_mut(&client);
-        let ping = ping.ok_or_else(|| RpcError::new(none))?;
+        let ping = ping.ok_or_else(|| Error::execution(none))?;
         let before = ping.counters.clone();
         let reply = counters::report(params, &mut [&mut ping.counters as &mut dyn Counters])?;
         if reply == json!(true) {

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use allosaur_api::Error;
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::tcp::End;
 use allosaur_engine::time::{MILLISECOND, Nanos};
@@ -24,7 +25,7 @@ use crate::counters::{CounterMeta, Counters};
 use crate::exports::{ExportReport, Exports};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::timers::{Owner, TimerId, Timers};
 use crate::tls::{TlsClient, TlsClients, TlsSettings, TlsSettingsError};
 use crate::transmit::TxQueue;
@@ -38,9 +39,9 @@ pub struct PluginId(pub(crate) u8);
 #[error("{0}")]
 pub struct PluginError(pub String);
 
-impl From<RpcError> for PluginError {
-    fn from(error: RpcError) -> Self {
-        PluginError(error.message)
+impl From<Error> for PluginError {
+    fn from(error: Error) -> Self {
+        PluginError(error.to_string())
     }
 }
 
@@ -261,9 +262,9 @@ pub trait Plugin: AsAny + Send {
     ///
     /// # Errors
     /// When it cannot be done; nothing has changed then.
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let _ = context;
-        Err(RpcError::new(format!("no method {}", call.method)))
+        Err(Error::execution(format!("no method {}", call.method)))
     }
 
     /// What a client still lacks, by this protocol, before it can send packets of a family through

@@ -52,7 +52,7 @@ impl Net {
         params["tun"] = json!({"vport": 1});
         let reply = self.emulation.handle_request(self.now, method, &params);
         self.collect();
-        reply.map_err(|error| error.message)
+        reply.map_err(|error| error.to_string())
     }
 
     /// Adds a client with plugins, by their init JSON.

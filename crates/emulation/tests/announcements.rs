@@ -100,7 +100,7 @@ fn what_does_not_fit_in_a_frame_is_refused() {
                 assert_eq!(frames[0].1.len(), 1514);
             } else {
                 let expected = format!("raw has {bytes} bytes; a frame has room for {room}");
-                assert!(reply.unwrap_err().message.ends_with(&expected));
+                assert!(reply.unwrap_err().to_string().ends_with(&expected));
                 assert!(frames.is_empty());
             }
         }

@@ -78,7 +78,7 @@ fn what_is_too_long_is_refused_by_name() {
             .handle_request(0, "ctx_client_add", &params)
             .unwrap_err();
         let expected = format!("{field} has {} bytes; it may have {limit}", limit + 1);
-        assert!(error.message.ends_with(&expected), "{error}");
+        assert!(error.to_string().ends_with(&expected), "{error}");
         assert!(sent(&mut emulation).is_empty());
     }
 }

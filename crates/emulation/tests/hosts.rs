@@ -265,7 +265,7 @@ fn clients_ping_each_other() {
         "ipv6_get_ping_stats",
         &json!({"tun": {"vport": 1}, "mac": MAC}),
     );
-    assert!(gone.is_err_and(|error| error.message.starts_with("No available ping")));
+    assert!(gone.is_err_and(|error| error.to_string().starts_with("No available ping")));
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_wrong_init_json_is_refused_with_the_field() {
             .emulation
             .handle_request(0, "ctx_add", &params)
             .unwrap_err();
-        assert!(error.message.ends_with(text), "{error}");
+        assert!(error.to_string().ends_with(text), "{error}");
     }
 }
 

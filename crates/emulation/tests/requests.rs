@@ -21,7 +21,7 @@ impl Hosts {
 
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
         let reply = self.0.handle_request(0, method, &params);
-        reply.map_err(|error| error.message)
+        reply.map_err(|error| error.to_string())
     }
 
     fn done(&mut self, method: &str, params: Value) {

@@ -9,6 +9,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use allosaur_api::Dialect;
+use allosaur_api::dialect::Reply;
+use allosaur_emulation::rpc::dialect::{CallId, EmulationDialect};
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
@@ -259,10 +262,13 @@ impl Player {
     fn request(&mut self, method: &str, params: &Value) -> Value {
         let reply = self.emulation.handle_request(self.now, method, params);
         self.collect();
-        match reply {
-            Ok(result) => json!({"result": result}),
-            Err(error) => json!({"error": {"code": error.code, "message": error.message}}),
-        }
+        let reply = Reply {
+            id: CallId::default(),
+            outcome: reply,
+        };
+        let mut text = Vec::new();
+        EmulationDialect::write(&reply, &mut text);
+        serde_json::from_slice(&text).expect("a reply is JSON")
     }
 
     /// Runs timers until a time.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use allosaur_api::Error;
 use allosaur_engine::time::Nanos;
 use allosaur_packet::MacAddress;
 use serde_json::Value;
 
 use super::query::Query;
 use crate::client::ClientId;
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 use crate::plugin::Context;
 
 /// Most queries a second.
@@ -89,7 +90,7 @@ impl Player {
         context: &mut Context<'_>,
         init: &Value,
         naming: &Naming,
-    ) -> Result<Player, RpcError> {
+    ) -> Result<Player, Error> {
         let mut player = Player {
             play: AutoPlay::parse(init, naming)?,
             next: context.now,
@@ -103,7 +104,7 @@ impl Player {
     pub(crate) fn handle_timeout(
         &mut self,
         context: &mut Context<'_>,
-        ask: impl FnOnce(&mut Context<'_>, ClientId, &[Query]) -> Option<Result<(), RpcError>>,
+        ask: impl FnOnce(&mut Context<'_>, ClientId, &[Query]) -> Option<Result<(), Error>>,
     ) -> Option<Played> {
         let (mac, queries) = self.play.as_mut()?.next()?;
         let client = context.namespace.clients.by_mac(mac);
@@ -164,7 +165,7 @@ impl AutoPlay {
     ///
     /// # Errors
     /// When a parameter is missing, has the wrong type or makes no sense.
-    fn parse(init: &Value, naming: &Naming) -> Result<Option<AutoPlay>, RpcError> {
+    fn parse(init: &Value, naming: &Naming) -> Result<Option<AutoPlay>, Error> {
         let init = Params::new(init);
         if !init.bool_or("auto_play", false)? {
             return Ok(None);
@@ -173,19 +174,19 @@ impl AutoPlay {
         params.only_in("auto_play_params", &KEYS)?;
         check_required(params, naming)?;
         let parsed = AutoPlay::read(params).map_err(|error| {
-            RpcError::new(format!(
+            Error::execution(format!(
                 "could not create {} autoplay, error: {}",
-                naming.what, error.message
+                naming.what, error
             ))
         });
         parsed.map(Some)
     }
 
-    fn read(params: Params<'_>) -> Result<AutoPlay, RpcError> {
+    fn read(params: Params<'_>) -> Result<AutoPlay, Error> {
         let mac = |field: &str, name: &str| {
             let text = params.string_or(field, "")?;
             let mac: Result<MacAddress, _> = text.parse();
-            mac.map_err(|_| RpcError::new(format!("Couldn't parse {name}!")))
+            mac.map_err(|_| Error::execution(format!("Couldn't parse {name}!")))
         };
         let (first, last) = (
             mac("min_client", "MinClient")?,
@@ -193,7 +194,7 @@ impl AutoPlay {
         );
         let in_order = |holds: bool, what: &str| match holds {
             true => Ok(()),
-            false => Err(RpcError::new(format!("{what} doesn't hold"))),
+            false => Err(Error::execution(format!("{what} doesn't hold"))),
         };
         let (first, last) = (number_of(first), number_of(last));
         in_order(first <= last, "MinClient <= MaxClient")?;
@@ -263,7 +264,7 @@ impl AutoPlay {
     }
 }
 
-fn check_required(params: Params<'_>, naming: &Naming) -> Result<(), RpcError> {
+fn check_required(params: Params<'_>, naming: &Naming) -> Result<(), Error> {
     let fields = [
         ("min_client", "MinClient"),
         ("max_client", "MaxClient"),
@@ -281,12 +282,12 @@ fn check_required(params: Params<'_>, naming: &Naming) -> Result<(), RpcError> {
     }
     match missing.is_empty() {
         true => Ok(()),
-        false => Err(RpcError::new(missing.join("\n"))),
+        false => Err(Error::execution(missing.join("\n"))),
     }
 }
 
 /// Reads `{mac: {hostnames, type, class, ipv6}}`.
-fn program(value: Option<&Value>) -> Result<BTreeMap<MacAddress, Vec<Query>>, RpcError> {
+fn program(value: Option<&Value>) -> Result<BTreeMap<MacAddress, Vec<Query>>, Error> {
     let mut program = BTreeMap::new();
     let Some(value) = value else {
         return Ok(program);
@@ -295,7 +296,7 @@ fn program(value: Option<&Value>) -> Result<BTreeMap<MacAddress, Vec<Query>>, Rp
     let entries = entries.ok_or_else(|| mismatch(value, "map[string]interface {}"))?;
     for (mac, entry) in entries {
         let parsed: Result<MacAddress, _> = mac.parse();
-        let parsed = parsed.map_err(|_| RpcError::new(format!("Couldn't parse MAC {mac}!")))?;
+        let parsed = parsed.map_err(|_| Error::execution(format!("Couldn't parse MAC {mac}!")))?;
         let entry = Params::new(entry);
         let place = format!("program of {mac}");
         entry.only_in(&place, &["hostnames", "type", "class", "ipv6"])?;
@@ -381,7 +382,7 @@ mod tests {
     fn errors_name_the_parameter() {
         let refused = |init: Value, text: &str| {
             let error = AutoPlay::parse(&init, &NAMING).expect_err(text);
-            assert!(error.message.contains(text), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
         };
         assert!(AutoPlay::parse(&Value::Null, &NAMING).unwrap().is_none());
         refused(

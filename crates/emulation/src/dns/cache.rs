@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use allosaur_api::Error;
 use allosaur_engine::time::Nanos;
 use serde_json::{Value, json};
 
 use super::kind::{Class, Kind};
 use super::message::Record;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 
 /// Nanoseconds of a second.
 const SECOND: Nanos = 1_000_000_000;
@@ -20,7 +21,7 @@ const PAGE_MAX: u16 = 255;
 ///
 /// # Errors
 /// When they have wrong types, or the count is not 1 to 255.
-pub(crate) fn page_params(params: &Value, params_type: &str) -> Result<(bool, usize), RpcError> {
+pub(crate) fn page_params(params: &Value, params_type: &str) -> Result<(bool, usize), Error> {
     let params = Params::new(params);
     let reset = params.bool_or("reset", false)?;
     let count = params.number_or("count", 0_u16)?;
@@ -29,7 +30,7 @@ pub(crate) fn page_params(params: &Value, params_type: &str) -> Result<(bool, us
         1..=PAGE_MAX => return Ok((reset, usize::from(count))),
         _ => "lte",
     };
-    Err(RpcError::new(format!(
+    Err(Error::execution(format!(
         "Key: '{params_type}.Count' Error:Field validation for 'Count' failed on the '{tag}' tag"
     )))
 }

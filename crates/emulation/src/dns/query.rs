@@ -1,10 +1,11 @@
 //! Queries that users ask for by the RPC or that auto-play makes.
 
+use allosaur_api::Error;
 use serde_json::Value;
 
 use super::kind::{Class, Kind};
 use super::message::{Builder, Name, Question};
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 
 /// A question, and by which network protocol it goes (multicast DNS only).
 #[derive(Clone, Debug)]
@@ -18,8 +19,9 @@ impl Query {
     ///
     /// # Errors
     /// When a name is not known or cannot be put into a message.
-    pub(crate) fn new(name: &str, kind: &str, class: &str, ipv6: bool) -> Result<Query, RpcError> {
-        let unknown = |what: &str, name: &str| RpcError::params(format!("Unknown {what} {name}\n"));
+    pub(crate) fn new(name: &str, kind: &str, class: &str, ipv6: bool) -> Result<Query, Error> {
+        let unknown =
+            |what: &str, name: &str| Error::bad_params(format!("Unknown {what} {name}\n"));
         let question = Question {
             name: Name::new(name).ok_or_else(|| bad_name(name))?,
             kind: Kind::named(kind).ok_or_else(|| unknown("DNS Type", kind))?,
@@ -43,9 +45,9 @@ pub(crate) struct Naming {
 ///
 /// # Errors
 /// When they are missing, have wrong types or unknown names.
-pub(crate) fn parse(params: &Value, naming: &Naming) -> Result<Vec<Query>, RpcError> {
+pub(crate) fn parse(params: &Value, naming: &Naming) -> Result<Vec<Query>, Error> {
     let required = |path: String, field: &str| {
-        RpcError::new(format!(
+        Error::execution(format!(
             "Key: '{}.{path}' Error:Field validation for '{field}' failed on the 'required' tag",
             naming.params
         ))
@@ -81,11 +83,11 @@ pub(crate) fn message<'q>(
     id: u16,
     queries: impl Iterator<Item = &'q Query>,
     limit: usize,
-) -> Result<Vec<u8>, RpcError> {
+) -> Result<Vec<u8>, Error> {
     let mut message = Builder::new(id, 0, limit);
     for Query { question, .. } in queries {
         if !message.question(&question.name, question.kind, question.class) {
-            return Err(RpcError::params(format!(
+            return Err(Error::bad_params(format!(
                 "queries do not fit into {limit} bytes; ask for fewer at once"
             )));
         }
@@ -94,8 +96,8 @@ pub(crate) fn message<'q>(
 }
 
 /// The error of a name that no message can have.
-pub(crate) fn bad_name(name: &str) -> RpcError {
-    RpcError::params(format!(
+pub(crate) fn bad_name(name: &str) -> Error {
+    Error::bad_params(format!(
         "name {name:?}: labels between dots have 1 to 63 bytes, all together at most 253"
     ))
 }

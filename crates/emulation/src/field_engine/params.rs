@@ -49,7 +49,7 @@ impl<'a> Params<'a> {
     /// Refuses parameters that are not `known`; `place` is where the object stands.
     pub(super) fn only(&self, place: &str, known: &[&str]) -> Result<(), EngineError> {
         let only = params::Params::new(self.0).only_in(place, known);
-        only.map_err(|error| EngineError(error.message))
+        only.map_err(|error| EngineError(error.to_string()))
     }
 
     /// The bytes that an engine writes; missing or 0 is refused.

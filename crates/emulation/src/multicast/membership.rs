@@ -1,5 +1,6 @@
 //! A [`MulticastHost`] in a namespace: its designator, its timer and its methods of the RPC.
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use super::groups::{GROUPS_MAX, Group, GroupError, SOURCES_MAX};
 use super::{Family, MTU_DEFAULT, MulticastHost, Mute, Query, report::Message};
 use crate::client::{Client, ClientId};
 use crate::iter::{Cursor, page};
-use crate::params::{Params, RpcError, failed_check};
+use crate::params::{Params, failed_check};
 use crate::plugin::{Context, PluginError};
 use crate::timers::TimerId;
 
@@ -101,7 +102,7 @@ pub(crate) trait Protocol: Family {
     const SET_TYPE: &'static str;
 
     /// An address in the RPC.
-    fn address(value: &Value) -> Result<Self::Address, RpcError>;
+    fn address(value: &Value) -> Result<Self::Address, Error>;
     /// The address of all zeros.
     fn unspecified() -> Self::Address;
     /// A group in the RPC.
@@ -228,7 +229,7 @@ impl<F: Protocol> Membership<F> {
         context: &mut Context<'_>,
         verb: Verb,
         given: &Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let params = Params::new(given);
         match verb {
             Verb::Add => {
@@ -290,7 +291,7 @@ impl<F: Protocol> Membership<F> {
         added.map_err(|(error, group)| (error, group, group))
     }
 
-    fn configure(&mut self, params: Params<'_>) -> Result<Value, RpcError> {
+    fn configure(&mut self, params: Params<'_>) -> Result<Value, Error> {
         let mtu = params.number_or("mtu", 0)?;
         let designator = params.mac("dmac")?.unwrap_or_default();
         let version = params.number_or("version", 0_u8)?;
@@ -333,7 +334,7 @@ fn refused<F: Protocol>(
     context: &Context<'_>,
     verb: Verb,
     result: Result<(), (GroupError, F::Address, F::Address)>,
-) -> Result<Value, RpcError> {
+) -> Result<Value, Error> {
     let refuse = |(error, group, source)| {
         let refusal = Refusal {
             verb,
@@ -343,12 +344,12 @@ fn refused<F: Protocol>(
         };
         let namespace = format!("ns:{}", context.namespace.key());
         let own = F::refuse(&namespace, &refusal);
-        RpcError::new(own.unwrap_or_else(|| refusal.text(&namespace, F::GROUP)))
+        Error::execution(own.unwrap_or_else(|| refusal.text(&namespace, F::GROUP)))
     };
     result.map(|()| Value::Bool(true)).map_err(refuse)
 }
 
-fn addresses<F: Protocol>(params: Params<'_>) -> Result<Vec<F::Address>, RpcError> {
+fn addresses<F: Protocol>(params: Params<'_>) -> Result<Vec<F::Address>, Error> {
     let list = params.list("vec", &format!("[]{}", F::ADDRESS_TYPE))?;
     list.into_iter().flatten().map(F::address).collect()
 }
@@ -357,7 +358,7 @@ fn addresses<F: Protocol>(params: Params<'_>) -> Result<Vec<F::Address>, RpcErro
 type Pair<F> = (<F as Family>::Address, <F as Family>::Address);
 
 /// Pairs of group and source; null is none.
-fn pairs<F: Protocol>(params: Params<'_>) -> Result<Vec<Pair<F>>, RpcError> {
+fn pairs<F: Protocol>(params: Params<'_>) -> Result<Vec<Pair<F>>, Error> {
     let list = params.list("vec", &format!("[]*{}", F::PAIR_TYPE))?;
     let given = list.into_iter().flatten().filter(|pair| !pair.is_null());
     let pairs = given.map(|pair| {

@@ -1,5 +1,6 @@
 //! What LLDP and CDP have in common: a client sends one frame again and again, and hears nothing.
 
+use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
@@ -12,7 +13,7 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::frame::Frame;
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 use crate::plugin::{Call, Context, Plugin, PluginError, Timeout};
 
 /// Bytes behind the type of a frame, or behind its length, at most.
@@ -101,7 +102,7 @@ impl<P: Protocol> Plugin for Announcers<P> {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let client = call.client.and_then(|client| self.clients.get_mut(client));
         let counters = client.map(|client| &mut client.counters as &mut dyn Counters);
         counters::report(call.params, &mut counters.into_iter().collect::<Vec<_>>())
@@ -164,7 +165,7 @@ pub(super) fn raw_option(options: Params<'_>, bytes_max: usize) -> Result<Vec<u8
     Ok(bytes)
 }
 
-fn byte(item: &Value) -> Result<u8, RpcError> {
+fn byte(item: &Value) -> Result<u8, Error> {
     let number = item.as_u64().and_then(|number| u8::try_from(number).ok());
     number.ok_or_else(|| mismatch(item, "uint8"))
 }

@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::frame::Frame;
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::plugin::{Call, Context, Plugin, PluginError, Timeout};
 use crate::timers::TimerId;
 
@@ -48,10 +49,10 @@ pub(super) struct Intervals {
 
 impl Intervals {
     /// Reads the seconds of an init JSON.
-    pub(super) fn parse(init: Params<'_>) -> Result<Intervals, RpcError> {
+    pub(super) fn parse(init: Params<'_>) -> Result<Intervals, Error> {
         let seconds = |name, default| {
             let seconds: u32 = init.nonzero_or(name, default)?;
-            Ok::<Nanos, RpcError>(u64::from(seconds) * SECOND)
+            Ok::<Nanos, Error>(u64::from(seconds) * SECOND)
         };
         Ok(Intervals {
             first: seconds("timerd", FIRST_INTERVAL_S)?,
@@ -63,7 +64,7 @@ impl Intervals {
 /// What is made of an init JSON, the messages of a client.
 pub(super) trait FromInit: Sized {
     /// Reads the init JSON of a client.
-    fn parse(init: &Value) -> Result<Self, RpcError>;
+    fn parse(init: &Value) -> Result<Self, Error>;
 }
 
 /// Messages of the clients that came last, by their init JSON.
@@ -78,7 +79,7 @@ impl<M> Default for Recent<M> {
 
 impl<M: FromInit> Recent<M> {
     /// The messages of an init JSON.
-    pub(super) fn messages(&mut self, init: &Value) -> Result<Arc<M>, RpcError> {
+    pub(super) fn messages(&mut self, init: &Value) -> Result<Arc<M>, Error> {
         if let Some((_, messages)) = self.0.iter().find(|(of, _)| of == init) {
             return Ok(Arc::clone(messages));
         }
@@ -273,9 +274,9 @@ impl<C: LeaseClient> Plugin for LeasePlugin<C> {
         self.clients.prefetch(client);
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let client = call.client.and_then(|id| self.clients.get_mut(id));
-        let error = || RpcError::new(format!("the client has no plugin {}", C::PLUGIN));
+        let error = || Error::execution(format!("the client has no plugin {}", C::PLUGIN));
         let client = client.ok_or_else(error)?;
         counters::report(call.params, &mut [client.counters()])
     }

@@ -4,13 +4,14 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::client::Client;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 
 /// Methods whose lists are read into [`Items`].
 const ADD: &str = "ctx_client_add";
@@ -218,7 +219,7 @@ fn client_of(fields: &ClientFields<'_>) -> Client {
 ///
 /// # Errors
 /// When one is wrong.
-pub(super) fn clients(params: &Value) -> Result<Option<Vec<NewClient>>, RpcError> {
+pub(super) fn clients(params: &Value) -> Result<Option<Vec<NewClient>>, Error> {
     let list = Params::new(params).list("clients", "[]core.CClientCmd")?;
     let read = |list: &Vec<Value>| list.iter().map(client).collect();
     list.map(read).transpose()
@@ -228,7 +229,7 @@ pub(super) fn clients(params: &Value) -> Result<Option<Vec<NewClient>>, RpcError
 ///
 /// # Errors
 /// When one is wrong.
-pub(super) fn macs(params: &Value) -> Result<Option<Vec<MacAddress>>, RpcError> {
+pub(super) fn macs(params: &Value) -> Result<Option<Vec<MacAddress>>, Error> {
     let list = Params::new(params).list("macs", "[]core.MACKey")?;
     let read = |mac: &Value| match mac {
         Value::Null => Ok(MacAddress::ZERO),
@@ -237,7 +238,7 @@ pub(super) fn macs(params: &Value) -> Result<Option<Vec<MacAddress>>, RpcError> 
     list.map(|list| list.iter().map(read).collect()).transpose()
 }
 
-fn client(given: &Value) -> Result<NewClient, RpcError> {
+fn client(given: &Value) -> Result<NewClient, Error> {
     let fields = Params::object(given, "core.CClientCmd")?;
     fields.only(CLIENT_KEYS)?;
     let mut client = Client::new(fields.mac("mac")?.unwrap_or_default());

@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::Nanos;
 use allosaur_packet::MacAddress;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::client::{Client, ClientId};
 use crate::emulation::{Emulation, Entry, names, plugin_id};
 use crate::iter;
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError, failed_check};
+use crate::params::{Params, failed_check};
 
 impl Emulation {
     /// Adds clients; those before one that cannot be added stay. One whose plugin cannot be made
@@ -22,7 +23,7 @@ impl Emulation {
         now: Nanos,
         params: &Value,
         clients: Option<Vec<NewClient>>,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let index = self.namespace_of(params)?;
         let clients = match clients {
             Some(clients) => clients,
@@ -44,20 +45,20 @@ impl Emulation {
     }
 
     /// Whether a client can be added: nobody has its addresses.
-    fn check_client(&self, index: u32, client: &Client) -> Result<(), RpcError> {
+    fn check_client(&self, index: u32, client: &Client) -> Result<(), Error> {
         let entry = self.namespaces.get(index).expect("it was found");
         let clients = &entry.namespace.clients;
         let Client {
             mac, ipv4, ipv6, ..
         } = client;
         let taken = |what: &str, address: &dyn std::fmt::Display| {
-            RpcError::new(format!(
+            Error::execution(format!(
                 " client with the same {what} {address} already exist"
             ))
         };
         if *mac == MacAddress::ZERO {
             let text = " Adding client with invalid zero MAC (zero)";
-            return Err(RpcError::new(text));
+            return Err(Error::execution(text));
         }
         if clients.by_mac(*mac).is_some() {
             return Err(taken("MAC", mac));
@@ -77,7 +78,7 @@ impl Emulation {
         now: Nanos,
         params: &Value,
         macs: Option<Vec<MacAddress>>,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let index = self.namespace_of(params)?;
         let macs = match macs {
             Some(macs) => macs,
@@ -86,25 +87,25 @@ impl Emulation {
         for mac in macs {
             let entry = self.namespaces.get(index).expect("it was found");
             let client = entry.namespace.clients.by_mac(mac);
-            let client = client.ok_or_else(|| RpcError::new("client does exits "))?;
+            let client = client.ok_or_else(|| Error::execution("client does exits "))?;
             self.remove_client(now, index, client);
         }
         Ok(Value::Bool(true))
     }
 
-    pub(super) fn ctx_client_get_info(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_client_get_info(&mut self, params: &Value) -> Result<Value, Error> {
         let index = self.namespace_of(params)?;
         let entry = self.namespaces.get(index).expect("it was found");
         let infos = needed_macs(params)?.into_iter().map(|mac| {
             let clients = &entry.namespace.clients;
             let client = clients.by_mac(mac).and_then(|id| clients.get(id));
             let info = client.map(|client| info(entry, client));
-            info.ok_or_else(|| RpcError::new(format!("client with mac: {mac} doesn't exists")))
+            info.ok_or_else(|| Error::execution(format!("client with mac: {mac} doesn't exists")))
         });
         infos.collect::<Result<Vec<_>, _>>().map(Value::Array)
     }
 
-    pub(super) fn ctx_client_iter(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_client_iter(&mut self, params: &Value) -> Result<Value, Error> {
         let index = self.namespace_of(params)?;
         let entry = self.namespaces.get_mut(index).expect("it was found");
         let clients = &entry.namespace.clients;
@@ -121,7 +122,7 @@ impl Emulation {
         )
     }
 
-    pub(super) fn ctx_client_set_def_plugins(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_client_set_def_plugins(&mut self, params: &Value) -> Result<Value, Error> {
         let plugins = Params::new(params).plugins("def_plugs")?.cloned();
         let index = self.namespace_of(params)?;
         let entry = self.namespaces.get_mut(index).expect("it was found");
@@ -129,7 +130,7 @@ impl Emulation {
         Ok(Value::Bool(true))
     }
 
-    pub(super) fn ctx_client_get_def_plugins(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_client_get_def_plugins(&mut self, params: &Value) -> Result<Value, Error> {
         let index = self.namespace_of(params)?;
         let entry = self.namespaces.get(index).expect("it was found");
         Ok(json!({"def_plugs": entry.client_defaults}))
@@ -143,7 +144,7 @@ fn numbers(bytes: &[u8]) -> String {
 }
 
 /// The list of MAC addresses, which must be there.
-fn needed_macs(params: &Value) -> Result<Vec<MacAddress>, RpcError> {
+fn needed_macs(params: &Value) -> Result<Vec<MacAddress>, Error> {
     call::macs(params)?.ok_or_else(|| failed_check("RpcCmdMacs", "MACKeys", "required"))
 }
 

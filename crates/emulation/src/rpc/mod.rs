@@ -5,15 +5,14 @@ mod clients;
 pub mod dialect;
 mod namespaces;
 
+use allosaur_api::error::{EXECUTION, INTERNAL, METHOD_NOT_FOUND};
 use allosaur_api::{Error, Exchange};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::{Value, json};
 
 use crate::emulation::Emulation;
 use crate::namespace::{NamespaceKey, Tag};
-use crate::params::{
-    INVALID_REQUEST, METHOD_NOT_FOUND, Params, RpcError, failed_check, mismatch, number,
-};
+use crate::params::{Params, failed_check, mismatch, number};
 use crate::plugin::{Call, Method, PluginId, Target};
 use crate::plugins::PLUGINS;
 use call::{Items, RpcCall};
@@ -31,7 +30,7 @@ impl Emulation {
     pub fn handle_message(&mut self, now: Nanos, text: &[u8]) -> Vec<u8> {
         let mut exchange = Exchange::<EmulationDialect>::read(text.to_vec(), false);
         while let Some(call) = exchange.next_request() {
-            exchange.answer(self.handle_call(now, call).map_err(Error::from));
+            exchange.answer(self.handle_call(now, call));
         }
         exchange.into_text()
     }
@@ -40,12 +39,12 @@ impl Emulation {
     ///
     /// # Errors
     /// As [`Emulation::handle_request`], and when `api_h` is wrong.
-    pub fn handle_call(&mut self, now: Nanos, call: RpcCall) -> Result<Value, RpcError> {
+    pub fn handle_call(&mut self, now: Nanos, call: RpcCall) -> Result<Value, Error> {
         if needs_api(&call.method) {
             let given = call.params.get("api_h").map_or(Some(""), Value::as_str);
             let known = if self.is_synced { &self.api_handle } else { "" };
             if given != Some(known) {
-                return Err(RpcError::params("Method with not a valid API "));
+                return Err(Error::bad_params("Method with not a valid API "));
             }
         }
         let params = &call.params;
@@ -65,7 +64,7 @@ impl Emulation {
         now: Nanos,
         method: &str,
         params: &Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         match method {
             "api_sync_v2" => self.api_sync(params),
             "get_version" => Ok(version()),
@@ -98,15 +97,15 @@ impl Emulation {
         }
     }
 
-    fn api_sync(&mut self, params: &Value) -> Result<Value, RpcError> {
+    fn api_sync(&mut self, params: &Value) -> Result<Value, Error> {
         let params = Params::new(params);
-        let invalid = |_| RpcError::params("Invalid params");
+        let invalid = |_| Error::bad_params("Invalid params");
         let name = params.string_or("name", "").map_err(invalid)?;
         let major: u8 = params.number_or("major", 0).map_err(invalid)?;
         let minor: u8 = params.number_or("minor", 0).map_err(invalid)?;
         let (ours, our_major, our_minor) = API;
         if name != ours || major != our_major || minor > our_minor {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "Server API {ours}:({our_major}:{our_minor}) does not match the client API \
                  {name}:({major}:{minor}) "
             )));
@@ -115,16 +114,17 @@ impl Emulation {
         Ok(json!({"api_h": self.api_handle}))
     }
 
-    fn shutdown(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
+    fn shutdown(&mut self, now: Nanos, params: &Value) -> Result<Value, Error> {
         let seconds: u32 = Params::new(params).number_or("time", 0)?;
         self.shutdown_at = Some(now.saturating_add(Nanos::from(seconds) * SECOND));
         Ok(Value::Bool(true))
     }
 
-    fn call_plugin(&mut self, now: Nanos, method: &str, params: &Value) -> Result<Value, RpcError> {
-        let (id, found) = plugin_method(method).ok_or_else(|| RpcError {
+    fn call_plugin(&mut self, now: Nanos, method: &str, params: &Value) -> Result<Value, Error> {
+        let (id, found) = plugin_method(method).ok_or_else(|| Error {
             code: METHOD_NOT_FOUND,
             message: "Method not found".to_owned(),
+            specific: None,
         })?;
         let name = PLUGINS[usize::from(id.0)].name;
         // Whether a client is named is looked at before where it is.
@@ -144,13 +144,13 @@ impl Emulation {
             None => None,
             Some(mac) => {
                 let client = entry.namespace.clients.by_mac(mac).ok_or_else(|| {
-                    RpcError::new(format!(
+                    Error::execution(format!(
                         "Error there is no valid client {mac} for this MAC "
                     ))
                 })?;
                 let state = entry.namespace.clients.get(client);
                 if state.is_none_or(|state| state.plugins & 1 << id.0 == 0) {
-                    return Err(RpcError::new(format!(
+                    return Err(Error::execution(format!(
                         "Error there is no valid plugin {name} for this client "
                     )));
                 }
@@ -166,17 +166,17 @@ impl Emulation {
             plugin.call(context, &call)
         });
         result.unwrap_or_else(|| {
-            Err(RpcError::new(format!(
+            Err(Error::execution(format!(
                 " error there is no valid plugin {name} for this tunnel "
             )))
         })
     }
 
     /// The namespace of `tun`.
-    fn namespace_of(&self, params: &Value) -> Result<u32, RpcError> {
+    fn namespace_of(&self, params: &Value) -> Result<u32, Error> {
         let key = key(Params::new(params).get("tun").unwrap_or(&Value::Null))?;
         let index = self.by_key.get(&key).copied();
-        index.ok_or_else(|| RpcError::new(" error there is no valid namespace for this tunnel "))
+        index.ok_or_else(|| Error::execution(" error there is no valid namespace for this tunnel "))
     }
 }
 
@@ -213,7 +213,7 @@ fn plugin_method(name: &str) -> Option<(PluginId, &'static Method)> {
 /// What names a namespace, and what its request may have beside.
 const TUNNEL_KEYS: &[&str] = &["vport", "tci", "tpid", "plugs", "def_c_plugs"];
 
-fn key(tunnel: &Value) -> Result<NamespaceKey, RpcError> {
+fn key(tunnel: &Value) -> Result<NamespaceKey, Error> {
     let fields = Params::object(tunnel, "core.CTunnelDataJson")?;
     fields.only(TUNNEL_KEYS)?;
     let port = fields.number_or("vport", 0)?;
@@ -228,7 +228,7 @@ fn key(tunnel: &Value) -> Result<NamespaceKey, RpcError> {
     Ok(NamespaceKey { port, tags })
 }
 
-fn two(fields: Params<'_>, name: &str) -> Result<[u16; 2], RpcError> {
+fn two(fields: Params<'_>, name: &str) -> Result<[u16; 2], Error> {
     let mut numbers = [0; 2];
     let given = fields.list(name, "[2]uint16")?;
     for (one, given) in numbers.iter_mut().zip(given.into_iter().flatten()) {
@@ -238,10 +238,10 @@ fn two(fields: Params<'_>, name: &str) -> Result<[u16; 2], RpcError> {
 }
 
 /// An error of the same text with the code of those of clients' plugins.
-fn internal(error: RpcError) -> RpcError {
-    RpcError {
+fn internal(error: Error) -> Error {
+    Error {
         code: match error.code {
-            INVALID_REQUEST => crate::params::INTERNAL_ERROR,
+            EXECUTION => INTERNAL,
             code => code,
         },
         ..error
@@ -249,13 +249,13 @@ fn internal(error: RpcError) -> RpcError {
 }
 
 /// The tunnels of a request, which must be there.
-fn tunnels(params: &Value) -> Result<&Vec<Value>, RpcError> {
+fn tunnels(params: &Value) -> Result<&Vec<Value>, Error> {
     let given = Params::new(params).list("tunnels", "[]core.CTunnelDataJson")?;
     given.ok_or_else(|| failed_check("RpcCmdTunnels", "Tunnels", "required"))
 }
 
 /// What is wrong with a tunnel that is not an object is known before anything is done.
-fn check_tunnels(tunnels: &[Value]) -> Result<(), RpcError> {
+fn check_tunnels(tunnels: &[Value]) -> Result<(), Error> {
     let wrong = tunnels.iter().find(|t| !t.is_object() && !t.is_null());
     wrong.map_or(Ok(()), |wrong| Err(mismatch(wrong, "core.CTunnelDataJson")))
 }

@@ -1,5 +1,6 @@
 //! Methods about namespaces, and about the emulation as a whole.
 
+use allosaur_api::Error;
 use allosaur_engine::time::Nanos;
 use serde_json::{Map, Value, json};
 
@@ -8,11 +9,11 @@ use crate::counters::{self, Counters};
 use crate::emulation::{Emulation, names};
 use crate::iter;
 use crate::namespace::NamespaceKey;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 
 impl Emulation {
     /// Adds namespaces; those before one that cannot be added stay.
-    pub(super) fn ctx_add(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_add(&mut self, now: Nanos, params: &Value) -> Result<Value, Error> {
         let tunnels = tunnels(params)?;
         check_tunnels(tunnels)?;
         for tunnel in tunnels {
@@ -27,7 +28,7 @@ impl Emulation {
     }
 
     /// Removes namespaces; those before one that cannot be removed are gone.
-    pub(super) fn ctx_remove(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_remove(&mut self, now: Nanos, params: &Value) -> Result<Value, Error> {
         let tunnels = tunnels(params)?;
         check_tunnels(tunnels)?;
         for tunnel in tunnels {
@@ -36,7 +37,7 @@ impl Emulation {
         Ok(Value::Bool(true))
     }
 
-    pub(super) fn ctx_iter(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_iter(&mut self, params: &Value) -> Result<Value, Error> {
         let namespaces = &self.namespaces;
         iter::page(
             &mut self.cursor,
@@ -54,14 +55,14 @@ impl Emulation {
         )
     }
 
-    pub(super) fn ctx_get_info(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_get_info(&mut self, params: &Value) -> Result<Value, Error> {
         let mut infos = Vec::new();
         for given in tunnels(params)? {
             let key = key(given)?;
             let index = self.by_key.get(&key).copied();
             let entry = index.and_then(|index| self.namespaces.get(index));
             let entry = entry.ok_or_else(|| {
-                RpcError::new("error can't find a valid namespace for this tunnel")
+                Error::execution("error can't find a valid namespace for this tunnel")
             })?;
             let mut info = tunnel(key);
             info["active_clients"] = json!(entry.namespace.clients.len());
@@ -71,12 +72,12 @@ impl Emulation {
         Ok(Value::Array(infos))
     }
 
-    pub(super) fn ctx_set_def_plugins(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_set_def_plugins(&mut self, params: &Value) -> Result<Value, Error> {
         self.namespace_defaults = Params::new(params).plugins("def_plugs")?.cloned();
         Ok(Value::Bool(true))
     }
 
-    pub(super) fn ctx_cnt(&mut self, now: Nanos, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn ctx_cnt(&mut self, now: Nanos, params: &Value) -> Result<Value, Error> {
         self.refresh_counters(now);
         let mut buffers = BUFFERS.map(Buffers);
         let mut tables: Vec<&mut dyn Counters> = vec![
@@ -92,11 +93,7 @@ impl Emulation {
         counters::report(params, &mut tables)
     }
 
-    pub(super) fn resource_monitor(
-        &mut self,
-        now: Nanos,
-        params: &Value,
-    ) -> Result<Value, RpcError> {
+    pub(super) fn resource_monitor(&mut self, now: Nanos, params: &Value) -> Result<Value, Error> {
         let (mut usage, mut memory) = (self.usage.counters(now), self.memory());
         counters::report(params, &mut [&mut usage, &mut memory])
     }

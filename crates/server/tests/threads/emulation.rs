@@ -26,7 +26,7 @@ fn handle(taps: &mut RxTaps, now: Nanos, call: RpcCall, number: u64) -> Result<V
         usage: None,
     };
     match EmulationAnswer::try_from(taps.handle(request, now)) {
-        Ok(EmulationAnswer::Called(reply)) => reply.map_err(|error| error.message),
+        Ok(EmulationAnswer::Called(reply)) => reply.map_err(|error| error.to_string()),
         other => panic!("{other:?}"),
     }
 }

@@ -8,6 +8,7 @@ mod streams;
 
 use std::net::SocketAddr;
 
+use allosaur_api::Error;
 use allosaur_engine::app::VariablePool;
 use allosaur_engine::tcp::End;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,7 +21,6 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::memory;
 use crate::namespace::Namespace;
-use crate::params::RpcError;
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
     Timeout,
@@ -148,9 +148,9 @@ impl Plugin for AppSim {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let state = call.client.and_then(|client| self.clients.get_mut(client));
-        let state = state.ok_or_else(|| RpcError::new("the client has no programs"))?;
+        let state = state.ok_or_else(|| Error::execution("the client has no programs"))?;
         counters::report(call.params, &mut [&mut state.counters])
     }
 

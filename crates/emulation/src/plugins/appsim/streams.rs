@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use serde_json::Value;
 
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 use crate::plugin::PluginError;
 use crate::timers::TimerId;
 
@@ -57,7 +58,7 @@ pub(super) fn parse(init: &Value) -> Result<Vec<Stream>, PluginError> {
     Ok(streams)
 }
 
-fn stream(name: &str, record: &Value) -> Result<Option<Stream>, RpcError> {
+fn stream(name: &str, record: &Value) -> Result<Option<Stream>, Error> {
     let params = Params::object(record, "appsim.AppsimRec")?;
     params.only_in(&format!("data.{name}"), &KEYS)?;
     let rate = match params.get("cps") {

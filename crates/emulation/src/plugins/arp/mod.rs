@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
@@ -15,7 +16,7 @@ use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
 use crate::neighbor_cache::{Neighbor, NeighborCache, NeighborState, Wanted};
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
 };
@@ -189,7 +190,7 @@ impl Plugin for Arp {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let params = Params::new(call.params);
         match call.method {
             "arp_ns_set_cfg" => {
@@ -397,7 +398,7 @@ impl Arp {
         table
     }
 
-    fn report(&mut self, params: &Value) -> Result<Value, RpcError> {
+    fn report(&mut self, params: &Value) -> Result<Value, Error> {
         let reply = counters::report(params, &mut [self.refreshed()])?;
         if reply == Value::Bool(true) {
             self.cache.counts = Default::default();

@@ -2,11 +2,12 @@
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv4::{DhcpHeader, HEADER_BYTES, MessageType, REQUEST, code};
 use serde_json::Value;
 
-use crate::params::{Params, RpcError, byte_lists};
+use crate::params::{Params, byte_lists};
 use crate::plugins::lease::{FromInit, Intervals, OPTION_BYTES_MAX};
 
 const NAME: &[u8] = b"host-trexs";
@@ -82,7 +83,7 @@ pub(super) struct Messages {
 }
 
 impl FromInit for Messages {
-    fn parse(init: &Value) -> Result<Messages, RpcError> {
+    fn parse(init: &Value) -> Result<Messages, Error> {
         let params = Params::object(init, "dhcp.DhcpInit")?;
         let options = params.options("dhcp.DhcpOptionsT", &OPTIONS)?;
         let discover_class = options.string_or("discoverDhcpClassIdOption", "")?;
@@ -156,15 +157,15 @@ impl Builder {
     }
 
     /// Options that the user gave, a code and data each, in place of those of the same code.
-    fn given(mut self, name: &str, lists: &[Vec<u8>]) -> Result<Builder, RpcError> {
+    fn given(mut self, name: &str, lists: &[Vec<u8>]) -> Result<Builder, Error> {
         for (at, list) in lists.iter().enumerate() {
             let [code, data @ ..] = &list[..] else {
-                return Err(RpcError::new(format!(
+                return Err(Error::execution(format!(
                     "options.{name}[{at}] is empty; give the code of the option and its data"
                 )));
             };
             if matches!(*code, code::PAD | code::END) || data.len() > 255 {
-                return Err(RpcError::new(format!(
+                return Err(Error::execution(format!(
                     "options.{name}[{at}]: code {code} with {} bytes of data; give a code of 1 to 254 \
                      and at most 255 bytes",
                     data.len()
@@ -174,7 +175,7 @@ impl Builder {
         }
         let bytes: usize = self.0.iter().map(|(_, content)| 2 + content.bytes()).sum();
         if bytes > OPTION_BYTES_MAX {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "options.{name}: the options of the message take {bytes} bytes; leave some out, \
                  at most {OPTION_BYTES_MAX} fit"
             )));

@@ -2,11 +2,12 @@
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::Error;
 use allosaur_packet::application::dhcpv4::code;
 use serde_json::Value;
 
 use super::pool::Pool;
-use crate::params::{Params, RpcError, byte_list};
+use crate::params::{Params, byte_list};
 
 const DEFAULT_LEASE_S: u32 = 300;
 const MIN_LEASE_S: u32 = 60;
@@ -57,7 +58,7 @@ pub(super) struct Init {
 
 impl Init {
     /// Reads the init JSON of a client that is a server.
-    pub(super) fn parse(init: &Value) -> Result<Init, RpcError> {
+    pub(super) fn parse(init: &Value) -> Result<Init, Error> {
         let params = Params::object(init, "dhcpsrv.DhcpSrvParams")?;
         let default_lease_s = params.nonzero_or("default_lease", DEFAULT_LEASE_S)?;
         let min_lease_s = params
@@ -108,10 +109,10 @@ struct RawPool<'v> {
 }
 
 impl<'v> RawPool<'v> {
-    fn list(params: Params<'v>) -> Result<Vec<RawPool<'v>>, RpcError> {
+    fn list(params: Params<'v>) -> Result<Vec<RawPool<'v>>, Error> {
         let items = params.list("pools", "[]dhcpsrv.Ipv4PoolParams")?;
         let Some(items) = items else {
-            return Err(RpcError::new(failed("Pools", "Pools", "required")));
+            return Err(Error::execution(failed("Pools", "Pools", "required")));
         };
         let mut pools = Vec::with_capacity(items.len());
         let mut missing = Vec::new();
@@ -138,17 +139,17 @@ impl<'v> RawPool<'v> {
         }
         match missing.is_empty() {
             true => Ok(pools),
-            false => Err(RpcError::new(missing.join("\n"))),
+            false => Err(Error::execution(missing.join("\n"))),
         }
     }
 
-    fn check(&self) -> Result<Pool, RpcError> {
+    fn check(&self) -> Result<Pool, Error> {
         let min = address(self.min, "pool min IP")?;
         let max = address(self.max, "pool max IP")?;
         let pool = Pool::new(min, max, self.prefix);
         if !pool.is_subnet_of(max) {
             let subnet = Ipv4Addr::from(u32::from(min) & u32::from(pool.mask()));
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "Pool max {max} not in the same subnet as min {subnet}/{}",
                 self.prefix
             )));
@@ -163,12 +164,12 @@ fn failed(path: &str, name: &str, rule: &str) -> String {
     )
 }
 
-fn address(text: &str, what: &str) -> Result<Ipv4Addr, RpcError> {
+fn address(text: &str, what: &str) -> Result<Ipv4Addr, Error> {
     let address = text.parse();
-    address.map_err(|_| RpcError::new(format!("Invalid {what} {text}")))
+    address.map_err(|_| Error::execution(format!("Invalid {what} {text}")))
 }
 
-fn given_options(options: Params<'_>, name: &str) -> Result<Vec<GivenOption>, RpcError> {
+fn given_options(options: Params<'_>, name: &str) -> Result<Vec<GivenOption>, Error> {
     let items = options.list(name, "[]dhcpsrv.DhcpOption")?;
     let mut given = Vec::new();
     for (at, item) in items.into_iter().flatten().enumerate() {
@@ -177,7 +178,7 @@ fn given_options(options: Params<'_>, name: &str) -> Result<Vec<GivenOption>, Rp
         let code: u8 = fields.number_or("type", 0)?;
         let data = fields.get("data").map_or(Ok(Vec::new()), byte_list)?;
         if matches!(code, code::PAD | code::END) || data.len() > 255 {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "options.{name}[{at}]: type {code} with {} bytes of data; give a type of 1 to 254 \
                  and at most 255 bytes",
                 data.len()
@@ -187,7 +188,7 @@ fn given_options(options: Params<'_>, name: &str) -> Result<Vec<GivenOption>, Rp
     }
     let bytes: usize = given.iter().map(|(_, data)| 2 + data.len()).sum();
     if bytes > OPTION_BYTES_MAX {
-        return Err(RpcError::new(format!(
+        return Err(Error::execution(format!(
             "options.{name}: the options take {bytes} bytes; leave some out, at most \
              {OPTION_BYTES_MAX} fit"
         )));

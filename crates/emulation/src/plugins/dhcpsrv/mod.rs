@@ -9,6 +9,7 @@ mod pool;
 mod replies;
 mod server;
 
+use allosaur_api::Error;
 use serde_json::Value;
 
 use self::server::Server;
@@ -16,7 +17,6 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::RpcError;
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
 /// The description of the plugin.
@@ -84,9 +84,9 @@ impl Plugin for DhcpServers {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let server = call.client.and_then(|id| self.servers.get_mut(id));
-        let server = server.ok_or_else(|| RpcError::new("the client has no plugin dhcpsrv"))?;
+        let server = server.ok_or_else(|| Error::execution("the client has no plugin dhcpsrv"))?;
         counters::report(call.params, &mut [&mut server.counters])
     }
 

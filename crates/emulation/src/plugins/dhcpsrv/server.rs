@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv4::{
@@ -15,7 +16,6 @@ use super::pool::Pools;
 use super::replies::{Answer, Template, renewal_s};
 use crate::client::ClientId;
 use crate::frame::Frame;
-use crate::params::RpcError;
 use crate::plugin::{Context, Timeout};
 use crate::timers::TimerId;
 use crate::udp::{Macs, Service, TIME_TO_LIVE};
@@ -153,7 +153,7 @@ pub(super) struct Server {
 
 impl Server {
     /// A server by its init JSON.
-    pub(super) fn new(init: &Value) -> Result<Server, RpcError> {
+    pub(super) fn new(init: &Value) -> Result<Server, Error> {
         let init = Init::parse(init)?;
         let counters = DhcpServerCounters {
             bad_offer_option: init.offer.refused,

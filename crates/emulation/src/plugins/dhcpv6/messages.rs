@@ -1,10 +1,11 @@
 //! What a client's messages say, made once of its init JSON: clients with the same share them.
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv6::{Dhcpv6MessageType, HEADER_BYTES, LeasedAddress, code};
 use serde_json::Value;
 
-use crate::params::{Params, RpcError, byte_lists};
+use crate::params::{Params, byte_lists};
 use crate::plugins::lease::{FromInit, Intervals, OPTION_BYTES_MAX};
 
 /// Vendor options, recursive name servers, the domain search list, the name of the client.
@@ -95,7 +96,7 @@ pub(super) struct Messages {
 }
 
 impl FromInit for Messages {
-    fn parse(init: &Value) -> Result<Messages, RpcError> {
+    fn parse(init: &Value) -> Result<Messages, Error> {
         let params = Params::object(init, "dhcpv6.DhcpInit")?;
         let known = ["sol", "req", "ren", "reb", "rel", "rm_or", "rm_vc"];
         let options = params.options("dhcpv6.DhcpOptionsT", &known)?;
@@ -110,7 +111,7 @@ impl FromInit for Messages {
                 builder.set(code::VENDOR_CLASS, Content::Bytes(VENDOR_CLASS.to_vec()));
             }
             builder.given(name, byte_lists(options, name)?)?;
-            Ok::<Template, RpcError>(builder.build())
+            Ok::<Template, Error>(builder.build())
         };
         Ok(Messages {
             solicit: message(Dhcpv6MessageType::SOLICIT, "sol")?,
@@ -152,11 +153,11 @@ impl Builder {
 
     /// Options that the user gave, a code of two bytes and data each, in place of those of the same
     /// code.
-    fn given(&mut self, name: &str, lists: Vec<Vec<u8>>) -> Result<(), RpcError> {
+    fn given(&mut self, name: &str, lists: Vec<Vec<u8>>) -> Result<(), Error> {
         let mut bytes = 0;
         for (at, list) in lists.iter().enumerate() {
             let [high, low, data @ ..] = &list[..] else {
-                return Err(RpcError::new(format!(
+                return Err(Error::execution(format!(
                     "options.{name}[{at}] has {} bytes; give the code of the option in two bytes, \
                      and its data",
                     list.len()
@@ -167,7 +168,7 @@ impl Builder {
             self.set(code, Content::Bytes(data.to_vec()));
         }
         if bytes > OPTION_BYTES_MAX {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "options.{name}: the options take {bytes} bytes; leave some out, at most \
                  {OPTION_BYTES_MAX} fit"
             )));

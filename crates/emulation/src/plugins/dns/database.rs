@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use allosaur_api::Error;
 use serde_json::{Value, json};
 
 use super::DnsClientCounters;
 use crate::dns::kind::{Class, Kind};
 use crate::dns::message::{Name, Question, txt_data};
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 
 /// Most entries of one server.
 const ENTRIES_MAX: usize = 65_536;
@@ -22,7 +23,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn parse(value: &Value) -> Result<Entry, RpcError> {
+    fn parse(value: &Value) -> Result<Entry, Error> {
         let params = Params::new(value);
         params.only_in("an entry of a domain", &["type", "class", "answer"])?;
         Ok(Entry {
@@ -50,11 +51,11 @@ impl Entry {
 }
 
 /// Reads the `entries` of a request.
-pub(super) fn entries(params: Params<'_>) -> Result<Vec<Entry>, RpcError> {
+pub(super) fn entries(params: Params<'_>) -> Result<Vec<Entry>, Error> {
     params.get("entries").map_or(Ok(Vec::new()), list)
 }
 
-fn list(value: &Value) -> Result<Vec<Entry>, RpcError> {
+fn list(value: &Value) -> Result<Vec<Entry>, Error> {
     let items = value.as_array();
     let items = items.ok_or_else(|| mismatch(value, "[]dns.DnsEntry"))?;
     items.iter().map(Entry::parse).collect()
@@ -72,7 +73,7 @@ pub(super) struct Database {
 
 impl Database {
     /// Reads the `database` of the init JSON.
-    pub(super) fn parse(params: Params<'_>) -> Result<Database, RpcError> {
+    pub(super) fn parse(params: Params<'_>) -> Result<Database, Error> {
         let mut database = Database::default();
         if let Some(value) = params.get("database") {
             let domains = value.as_object();
@@ -100,9 +101,9 @@ impl Database {
     }
 
     /// Adds entries to a domain, but for those that it has.
-    pub(super) fn insert(&mut self, domain: &str, entries: Vec<Entry>) -> Result<(), RpcError> {
+    pub(super) fn insert(&mut self, domain: &str, entries: Vec<Entry>) -> Result<(), Error> {
         if self.entries + entries.len() > ENTRIES_MAX {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "domain {domain}: a name server has at most {ENTRIES_MAX} entries"
             )));
         }

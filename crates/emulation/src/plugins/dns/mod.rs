@@ -3,6 +3,7 @@
 mod database;
 mod resolver;
 
+use allosaur_api::Error;
 use serde_json::{Value, json};
 
 use self::database::{Database, entries};
@@ -15,7 +16,7 @@ use crate::dns::cache;
 use crate::dns::message::{AUTHORITATIVE, Builder, FORMAT_ERROR, Message, NAME_ERROR, RESPONSE};
 use crate::dns::query::{self, Query};
 use crate::namespace::Namespace;
-use crate::params::{INVALID_PARAMS, Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
 };
@@ -176,12 +177,12 @@ impl Plugin for Dns {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let Some(client) = call.client else {
             return counters::report(call.params, &mut [&mut self.counters]);
         };
         let Some(state) = self.clients.get_mut(client) else {
-            return Err(RpcError::new("the client has no DNS"));
+            return Err(Error::execution("the client has no DNS"));
         };
         match call.method {
             "dns_c_cnt" => counters::report(call.params, &mut [&mut state.counters]),
@@ -234,16 +235,16 @@ impl Dns {
 }
 
 impl DnsClient {
-    fn resolver(&mut self) -> Result<&mut Resolver, RpcError> {
+    fn resolver(&mut self) -> Result<&mut Resolver, Error> {
         match &mut self.role {
             Role::Resolver(resolver) => Ok(resolver),
-            Role::Server(_) => Err(RpcError::new(
+            Role::Server(_) => Err(Error::execution(
                 "This operation is permitted only in non Name Servers.",
             )),
         }
     }
 
-    fn call_database(&mut self, method: &str, params: Params<'_>) -> Result<Value, RpcError> {
+    fn call_database(&mut self, method: &str, params: Params<'_>) -> Result<Value, Error> {
         let change = match method {
             "dns_c_add_remove_domain_entries" => {
                 let remove = params.bool_or("op", false)?;
@@ -253,7 +254,7 @@ impl DnsClient {
         };
         let domain = params.string_or("domain", "")?;
         let Role::Server(database) = &mut self.role else {
-            return Err(RpcError::new(
+            return Err(Error::execution(
                 "This operation is permitted for Dns Name Servers only!",
             ));
         };
@@ -263,7 +264,7 @@ impl DnsClient {
             (None, "dns_c_get_domains") => return Ok(json!(database.domains())),
             (None, _) => {
                 let found = database.report(domain);
-                let error = || RpcError::new(format!("Domain {domain} not in database!"));
+                let error = || Error::execution(format!("Domain {domain} not in database!"));
                 return found.ok_or_else(error);
             }
         }
@@ -276,12 +277,11 @@ impl DnsClient {
         context: &mut Context<'_>,
         client: ClientId,
         queries: &[Query],
-    ) -> Result<(), RpcError> {
+    ) -> Result<(), Error> {
         let Role::Resolver(resolver) = &self.role else {
-            return Err(RpcError {
-                code: INVALID_PARAMS,
-                message: "Querying is not permitted for Dns Name Servers!".to_owned(),
-            });
+            return Err(Error::bad_params(
+                "Querying is not permitted for Dns Name Servers!",
+            ));
         };
         if queries.is_empty() {
             return Ok(());
@@ -292,7 +292,7 @@ impl DnsClient {
         let message = query::message(id, queries.iter(), limit)?;
         if datagrams::send(context, client, port, server, &message).is_err() {
             self.counters.socket_write_error += 1;
-            return Err(RpcError::new(
+            return Err(Error::execution(
                 "the query was not sent: the MAC address of the gateway is not known yet",
             ));
         }

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use allosaur_api::Error;
 use allosaur_engine::time::Nanos;
 
 use super::PORT;
@@ -9,7 +10,7 @@ use crate::client::ClientId;
 use crate::datagrams;
 use crate::dns::cache::Cache;
 use crate::dns::message::{CODE, Message};
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::plugin::Context;
 
 /// Most answers that one client remembers.
@@ -30,9 +31,9 @@ impl Resolver {
         context: &mut Context<'_>,
         client: ClientId,
         params: Params<'_>,
-    ) -> Result<Resolver, RpcError> {
+    ) -> Result<Resolver, Error> {
         let text = params.string_or("dns_server_ip", "")?;
-        let invalid = || RpcError::new(format!("invalid DNS server IP {text}"));
+        let invalid = || Error::execution(format!("invalid DNS server IP {text}"));
         let address: IpAddr = text.parse().map_err(|_| invalid())?;
         // A client without IPv6 cannot ask a server that has nothing else. An IPv4 address may
         // still come by DHCP.
@@ -42,7 +43,7 @@ impl Resolver {
         let server = SocketAddr::new(address, PORT);
         let owner = context.this().0;
         let port = context.namespace.sockets.of(client).open(server, owner);
-        let port = port.ok_or_else(|| RpcError::new("no source port is free"))?;
+        let port = port.ok_or_else(|| Error::execution("no source port is free"))?;
         Ok(Resolver {
             port,
             server,

@@ -11,6 +11,7 @@ mod supplicant;
 mod ttls;
 mod tunnel;
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
 use serde_json::{Map, Value, json};
@@ -19,7 +20,7 @@ use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError, bytes, failed_check};
+use crate::params::{Params, bytes, failed_check};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::timers::TimerId;
 
@@ -135,7 +136,7 @@ impl Plugin for Dot1x {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         if call.method == "dot1x_client_info" {
             return self.infos(context, call.params);
         }
@@ -215,13 +216,13 @@ impl Dot1x {
     }
 
     /// Where the authentications of clients stand.
-    fn infos(&self, context: &Context<'_>, params: &Value) -> Result<Value, RpcError> {
+    fn infos(&self, context: &Context<'_>, params: &Value) -> Result<Value, Error> {
         let macs = Params::new(params).list("macs", "[]core.MACKey")?;
         let macs = macs.ok_or_else(|| failed_check("RpcCmdMacs", "MACKeys", "required"))?;
         let infos = macs.iter().map(|mac| {
             let mac = MacAddress(bytes(mac, "core.MACKey")?);
             let client = context.namespace.clients.by_mac(mac).ok_or_else(|| {
-                RpcError::new(format!(
+                Error::execution(format!(
                     "Error there is no valid client {mac} for this MAC "
                 ))
             })?;
@@ -241,8 +242,8 @@ impl Dot1x {
     }
 }
 
-fn no_plugin() -> RpcError {
-    RpcError::new("Error there is no valid plugin dot1x for this client ")
+fn no_plugin() -> Error {
+    Error::execution("Error there is no valid plugin dot1x for this client ")
 }
 
 /// Random bytes for a challenge of MS-CHAPv2.

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::MILLISECOND;
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::update_u16;
@@ -14,7 +15,7 @@ use crate::client::ClientId;
 use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
@@ -104,7 +105,7 @@ impl Plugin for Icmp {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         match (call.method, call.client) {
             ("icmp_c_start_ping", Some(client)) => self.start_ping(context, client, call.params),
             ("icmp_c_stop_ping", Some(client)) => self.pings.stop(context, client),
@@ -224,19 +225,20 @@ impl Icmp {
         context: &mut Context<'_>,
         id: ClientId,
         params: &Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let given = Params::new(params).ipv4("dst")?;
         let request = PingRequest::parse(params, "ApiIcmpClientStartPingHandler")?;
         let client = context.client(id);
-        let client = client.ok_or_else(|| RpcError::new("There is no such client."))?;
+        let client = client.ok_or_else(|| Error::execution("There is no such client."))?;
         let known = |address: &Ipv4Addr| !address.is_unspecified();
         let gateway = Some(client.gateway_ipv4).filter(known);
         let target = given.filter(known).or(gateway);
-        let target = target
-            .ok_or_else(|| RpcError::new("The client has no IPv4 gateway to ping; give 'dst'."))?;
+        let target = target.ok_or_else(|| {
+            Error::execution("The client has no IPv4 gateway to ping; give 'dst'.")
+        })?;
         let bytes = usize::from(request.payload_bytes) + 28;
         if bytes > usize::from(client.mtu_ipv4) {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "payloadSize {} makes packets of {bytes} bytes; the client's ipv4_mtu is {}",
                 request.payload_bytes, client.mtu_ipv4
             )));

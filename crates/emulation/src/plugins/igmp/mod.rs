@@ -5,6 +5,7 @@ mod wire;
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::checksum;
 use allosaur_packet::network::ip_protocol::IpProtocol;
@@ -20,7 +21,7 @@ use crate::multicast::membership::{Membership, Protocol, Refusal, Verb, designat
 use crate::multicast::report::Message;
 use crate::multicast::{Family, Mute};
 use crate::namespace::Namespace;
-use crate::params::{RpcError, bytes};
+use crate::params::bytes;
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 
 /// The description of the plugin.
@@ -119,7 +120,7 @@ impl Protocol for Ipv4 {
     const ITERATE_TYPE: &'static str = "ApiIgmpNsIterParams";
     const SET_TYPE: &'static str = "ApiIgmpSetParams";
 
-    fn address(value: &Value) -> Result<[u8; 4], RpcError> {
+    fn address(value: &Value) -> Result<[u8; 4], Error> {
         bytes(value, Self::ADDRESS_TYPE)
     }
 
@@ -246,7 +247,7 @@ impl Plugin for Igmp {
         self.membership.handle_timeout(context);
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let verb = call.method.strip_prefix("igmp_ns_");
         let Some(verb) = verb.and_then(Verb::of_method) else {
             return counters::report(call.params, &mut [&mut self.membership.host.counts]);

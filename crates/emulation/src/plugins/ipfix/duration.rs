@@ -1,8 +1,7 @@
 //! Lengths of time as the reference's JSON has them, such as `10s` or `1h30m`.
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
-
-use crate::params::RpcError;
 
 /// The units, those that begin with another's letter first.
 const UNITS: [(&str, Nanos); 8] = [
@@ -20,8 +19,8 @@ const UNITS: [(&str, Nanos); 8] = [
 ///
 /// # Errors
 /// When it is none.
-pub(super) fn parse(text: &str) -> Result<Nanos, RpcError> {
-    let invalid = || RpcError::new(format!("time: invalid duration \"{text}\""));
+pub(super) fn parse(text: &str) -> Result<Nanos, Error> {
+    let invalid = || Error::execution(format!("time: invalid duration \"{text}\""));
     if text == "0" {
         return Ok(0);
     }
@@ -38,11 +37,11 @@ pub(super) fn parse(text: &str) -> Result<Nanos, RpcError> {
         let (unit, behind) = behind.split_at(end.unwrap_or(behind.len()));
         if unit.is_empty() {
             let message = format!("time: missing unit in duration \"{text}\"");
-            return Err(RpcError::new(message));
+            return Err(Error::execution(message));
         }
         let known = UNITS.iter().find(|(name, _)| *name == unit);
         let (_, nanos) = known.ok_or_else(|| {
-            RpcError::new(format!(
+            Error::execution(format!(
                 "time: unknown unit \"{unit}\" in duration \"{text}\""
             ))
         })?;
@@ -66,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_is_no_length_of_time_is_refused() {
-        let message = |text| parse(text).map_err(|error| error.message);
+        let message = |text| parse(text).map_err(|error| error.to_string());
         for text in ["", "x", "s", "-1s", "1.2.3s"] {
             let expected = format!("time: invalid duration \"{text}\"");
             assert_eq!(message(text), Err(expected), "{text}");

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,7 @@ use crate::counters::{self, Counters};
 use crate::exports::ExportReport;
 use crate::field_engine::SplitMix;
 use crate::pace::Pace;
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 use crate::plugin::Context;
 use crate::timers::TimerId;
 
@@ -80,7 +81,7 @@ impl FlowExporter {
         client: ClientId,
         init: &Value,
         who: &Identity,
-    ) -> Result<FlowExporter, RpcError> {
+    ) -> Result<FlowExporter, Error> {
         let is_allowed = context.shared.exports.is_allowed;
         let init = ClientInit::parse(init, who, is_allowed)?;
         let link = match init.target {
@@ -342,7 +343,7 @@ impl FlowExporter {
     }
 
     /// `ipfix_c_cnt`.
-    pub(super) fn report_counters(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn report_counters(&mut self, params: &Value) -> Result<Value, Error> {
         let mut tables = self.link.counters();
         tables.push(&mut self.counters);
         counters::report(params, &mut tables)
@@ -365,7 +366,7 @@ impl FlowExporter {
         context: &mut Context<'_>,
         client: ClientId,
         params: Params<'_>,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         self.is_wanted = params.bool_or("enable", false)?;
         match self.is_wanted {
             true => self.start_if_ready(context, client),
@@ -380,7 +381,7 @@ impl FlowExporter {
         context: &mut Context<'_>,
         client: ClientId,
         params: Params<'_>,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let name = params.string_or("gen_name", "")?;
         let enable = params
             .get("enable")
@@ -430,9 +431,9 @@ impl FlowExporter {
         }
     }
 
-    fn index_of(&self, name: &str) -> Result<usize, RpcError> {
+    fn index_of(&self, name: &str) -> Result<usize, Error> {
         let index = self.generators.iter().position(|one| one.name == name);
-        index.ok_or_else(|| RpcError::new(format!("Generator {name} was not found.")))
+        index.ok_or_else(|| Error::execution(format!("Generator {name} was not found.")))
     }
 
     /// `ipfix_c_get_gens_info`.
@@ -441,7 +442,7 @@ impl FlowExporter {
         context: &Context<'_>,
         client: ClientId,
         params: Params<'_>,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let room = self.room(context, client);
         let mut infos = Map::new();
         let names = params.strings("gen_names")?;

@@ -1,10 +1,11 @@
 //! `export_from_dir_params`: files that are there already, instead of what generators make.
 
+use allosaur_api::Error;
 use serde_json::Value;
 
 use super::duration;
 use crate::exports::Folder;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 
 const NAME: &str = "export_from_dir_params";
 /// Times in names of files go between a hundredth and a million times as fast.
@@ -15,7 +16,7 @@ const SPEEDUP_MAX: f64 = 1e6;
 ///
 /// # Errors
 /// When something is missing, wrong or unknown.
-pub(super) fn read(exporter: Params<'_>) -> Result<Folder, RpcError> {
+pub(super) fn read(exporter: Params<'_>) -> Result<Folder, Error> {
     let params = Params::object(
         exporter.get(NAME).unwrap_or(&Value::Null),
         "map[string]interface {}",
@@ -30,7 +31,7 @@ pub(super) fn read(exporter: Params<'_>) -> Result<Folder, RpcError> {
     let path = params.string_or("dir", "")?;
     if path.is_empty() {
         let message = format!("dir of {NAME} is missing: write a folder, or a file");
-        return Err(RpcError::new(message));
+        return Err(Error::execution(message));
     }
     let time = |name| match params.string_or(name, "")? {
         "" => Ok(0),
@@ -38,7 +39,7 @@ pub(super) fn read(exporter: Params<'_>) -> Result<Folder, RpcError> {
     };
     let speedup = params.float_or("files_wait_time_speedup", "float64", 1.0)?;
     if !(SPEEDUP_MIN..=SPEEDUP_MAX).contains(&speedup) {
-        return Err(RpcError::new(format!(
+        return Err(Error::execution(format!(
             "files_wait_time_speedup {speedup} of {NAME} is out of range: write {SPEEDUP_MIN} to {SPEEDUP_MAX}"
         )));
     }

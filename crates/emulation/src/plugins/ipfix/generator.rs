@@ -1,11 +1,12 @@
 //! A generator: one template, its records, and how often each is sent.
 
+use allosaur_api::Error;
 use serde_json::{Value, json};
 
 use super::record::{Records, Version};
 use crate::field_engine::SplitMix;
 use crate::pace::Pace;
-use crate::params::{Params, RpcError, failed_check, mismatch};
+use crate::params::{Params, failed_check, mismatch};
 
 /// Templates have numbers above those of special sets.
 const TEMPLATE_MIN: u16 = 256;
@@ -34,7 +35,7 @@ impl Generator {
     ///
     /// # Errors
     /// When something is missing or wrong.
-    pub(super) fn parse(value: &Value, version: Version) -> Result<Generator, RpcError> {
+    pub(super) fn parse(value: &Value, version: Version) -> Result<Generator, Error> {
         if !value.is_object() {
             return Err(mismatch(value, "ipfix.IPFixGenParams"));
         }
@@ -58,17 +59,19 @@ impl Generator {
         };
         let mut missing = Vec::new();
         if name.is_empty() {
-            missing.push(failed_check("IPFixGenParams", "Name", "required").message);
+            missing.push(failed_check("IPFixGenParams", "Name", "required").to_string());
         }
         if params.get("fields").is_none() {
-            missing.push(failed_check("IPFixGenParams", "Fields", "required").message);
+            missing.push(failed_check("IPFixGenParams", "Fields", "required").to_string());
         }
         if !missing.is_empty() {
-            return Err(RpcError::new(missing.join("\n")));
+            return Err(Error::execution(missing.join("\n")));
         }
         let template_id = params.number_or("template_id", 0)?;
         if template_id < TEMPLATE_MIN {
-            return Err(RpcError::new(format!("invalid template ID {template_id}")));
+            return Err(Error::execution(format!(
+                "invalid template ID {template_id}"
+            )));
         }
         let is_options = params.bool_or("is_options_template", false)?;
         let scope_fields = params.number_or("scope_count", 0)?;
@@ -85,7 +88,9 @@ impl Generator {
         };
         let fields = generator.records.fields();
         if is_options && (scope_fields == 0 || usize::from(scope_fields) > fields) {
-            return Err(RpcError::new(format!("invalid scope count {scope_fields}")));
+            return Err(Error::execution(format!(
+                "invalid scope count {scope_fields}"
+            )));
         }
         Ok(generator)
     }

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::record::Version;
 use super::{duration, folder};
 use crate::exports::{Destination, Files, Post, Udp};
 use crate::field_engine::{Random, SplitMix};
-use crate::params::{Params, RpcError, failed_check};
+use crate::params::{Params, failed_check};
 
 /// The version that is not IPFIX.
 const NETFLOW_9: u16 = 9;
@@ -115,7 +116,7 @@ impl ClientInit {
         init: &Value,
         who: &Identity,
         outside_is_allowed: bool,
-    ) -> Result<ClientInit, RpcError> {
+    ) -> Result<ClientInit, Error> {
         let params = Params::object(init, "ipfix.IPFixClientParams")?;
         params.only(CLIENT_KEYS)?;
         // As in the reference, versions that are not there are IPFIX.
@@ -131,13 +132,13 @@ impl ClientInit {
         let is_from_folder = exporter.bool_or("export_from_dir", false)?;
         let mut missing = Vec::new();
         if destination.is_empty() {
-            missing.push(failed_check("IPFixClientParams", "Dst", "required").message);
+            missing.push(failed_check("IPFixClientParams", "Dst", "required").to_string());
         }
         if list.is_none() && !is_from_folder {
-            missing.push(failed_check("IPFixClientParams", "Generators", "required").message);
+            missing.push(failed_check("IPFixClientParams", "Generators", "required").to_string());
         }
         if !missing.is_empty() {
-            return Err(RpcError::new(missing.join("\n")));
+            return Err(Error::execution(missing.join("\n")));
         }
         let time_max = params.string_or("max_time", "")?;
         let time_max = match time_max {
@@ -151,7 +152,7 @@ impl ClientInit {
         };
         if matches!(target, Target::Outside(..)) && !outside_is_allowed {
             let message = "Failed to create exporter - wrong kernel mode";
-            return Err(RpcError::new(message));
+            return Err(Error::execution(message));
         }
         let capacity = exporter.number_or("input_channel_capacity", FILE_MESSAGES)?;
         let is_udp = matches!(
@@ -180,19 +181,21 @@ impl ClientInit {
     }
 }
 
-fn generators(list: &[Value], version: Version) -> Result<Vec<Generator>, RpcError> {
+fn generators(list: &[Value], version: Version) -> Result<Vec<Generator>, Error> {
     let mut generators: Vec<Generator> = Vec::with_capacity(list.len());
     for value in list {
         let next = Generator::parse(value, version)?;
         let (name, template) = (&next.name, next.template_id());
         if generators.iter().any(|other| other.name == *name) {
-            return Err(RpcError::new(format!("duplicate generator name {name}")));
+            return Err(Error::execution(format!("duplicate generator name {name}")));
         }
         if generators
             .iter()
             .any(|other| other.template_id() == template)
         {
-            return Err(RpcError::new(format!("duplicate template ID {template}")));
+            return Err(Error::execution(format!(
+                "duplicate template ID {template}"
+            )));
         }
         generators.push(next);
     }
@@ -200,12 +203,12 @@ fn generators(list: &[Value], version: Version) -> Result<Vec<Generator>, RpcErr
 }
 
 /// Reads a destination: a URL, or an address and a port.
-fn target(text: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcError> {
+fn target(text: &str, params: Params<'_>, who: &Identity) -> Result<Target, Error> {
     let text = text.replace("localhost", "127.0.0.1");
     let address = |text: &str| {
         let address: Result<SocketAddr, _> = text.parse();
         address.map(Target::Client).map_err(|_| {
-            RpcError::new(format!(
+            Error::execution(format!(
                 "Invalid dst '{text}': write an address and a port, such as 10.0.0.1:4739 or [2001:db8::1]:4739"
             ))
         })
@@ -222,27 +225,27 @@ fn target(text: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcE
             Destination::Files(files(params, Some(rest), who, true)?),
         )),
         "http" => post(&text, params, who),
-        "https" => Err(RpcError::new(
+        "https" => Err(Error::execution(
             "the server has no TLS: write http, and put a proxy that speaks https in front of the collector",
         )),
-        other => Err(RpcError::new(format!(
+        other => Err(Error::execution(format!(
             "Invalid dst URL scheme '{other}' in init JSON (should be emu-udp, udp, file, http or https)"
         ))),
     }
 }
 
-fn udp(address: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcError> {
+fn udp(address: &str, params: Params<'_>, who: &Identity) -> Result<Target, Error> {
     let port = address
         .rsplit_once(':')
         .and_then(|(_, port)| port.parse::<u16>().ok());
     if port.is_none() {
         let message = format!("Invalid dst 'udp://{address}': write a host and a port");
-        return Err(RpcError::new(message));
+        return Err(Error::execution(message));
     }
     let from = params.bool_or("use_emu_client_ip_addr", false)?;
     let from = from.then_some(who.ipv4);
     if from.is_some_and(|ipv4| ipv4.is_unspecified()) {
-        return Err(RpcError::new(
+        return Err(Error::execution(
             "use_emu_client_ip_addr needs a client with an IPv4 address: give it ipv4",
         ));
     }
@@ -252,7 +255,7 @@ fn udp(address: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcE
             "raw_socket_interface_name '{interface}' is too long: write the name of an interface, \
              {INTERFACE_NAME_MAX} bytes at most"
         );
-        return Err(RpcError::new(message));
+        return Err(Error::execution(message));
     }
     let udp = Udp {
         to: address.to_owned(),
@@ -263,7 +266,7 @@ fn udp(address: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcE
 }
 
 /// The same destination, of files that are there already.
-fn from_folder(target: Target, params: Params<'_>) -> Result<Target, RpcError> {
+fn from_folder(target: Target, params: Params<'_>) -> Result<Target, Error> {
     let given = folder::read(params)?;
     match target {
         Target::Outside(scheme, Destination::Udp(to)) => {
@@ -272,7 +275,7 @@ fn from_folder(target: Target, params: Params<'_>) -> Result<Target, RpcError> {
         Target::Outside(scheme, Destination::Post(_, to)) => {
             Ok(Target::Outside(scheme, Destination::FolderPost(given, to)))
         }
-        _ => Err(RpcError::new(
+        _ => Err(Error::execution(
             "export_from_dir needs a dst of udp or http: write udp://HOST:PORT or http://HOST/PATH",
         )),
     }
@@ -284,19 +287,19 @@ fn files(
     path: Option<&str>,
     who: &Identity,
     is_on_disk: bool,
-) -> Result<Files, RpcError> {
+) -> Result<Files, Error> {
     let (folder, name) = path
         .and_then(|path| path.rsplit_once('/'))
         .unwrap_or(("", ""));
     let name = params.string_or("name", if name.is_empty() { FILE_NAME } else { name })?;
     if name.is_empty() || name.contains(['/', '\0']) {
         let message = format!("name '{name}' of exporter_params must be the name of a file");
-        return Err(RpcError::new(message));
+        return Err(Error::execution(message));
     }
     let (prefix, extension) = name.rsplit_once('.').unwrap_or((name, "ipfix"));
     let folder = params.string_or("dir", folder)?;
     if is_on_disk && folder.is_empty() {
-        return Err(RpcError::new(
+        return Err(Error::execution(
             "dir of exporter_params is missing: write a folder",
         ));
     }
@@ -324,7 +327,7 @@ fn files(
     })
 }
 
-fn post(url: &str, params: Params<'_>, who: &Identity) -> Result<Target, RpcError> {
+fn post(url: &str, params: Params<'_>, who: &Identity) -> Result<Target, Error> {
     let is_on_disk = params.bool_or("store_exported_files_on_disk", false)?;
     let wait = match params.string_or("repeats_wait_time", "")? {
         "" => 0,

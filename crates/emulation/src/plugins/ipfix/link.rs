@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use allosaur_api::Error;
 use serde_json::{Value, json};
 
 use super::counters::{EmuUdpCounters, FileCounters, HttpCounters, UdpCounters};
@@ -10,7 +11,6 @@ use crate::client::ClientId;
 use crate::counters::Counters;
 use crate::datagrams;
 use crate::exports::{Destination, ExportReport, ExporterId, ExporterOwner, PostReport};
-use crate::params::RpcError;
 use crate::plugin::Context;
 
 /// Bytes of a datagram that the host need not cut on Ethernet.
@@ -83,12 +83,12 @@ impl Link {
         context: &mut Context<'_>,
         client: ClientId,
         remote: SocketAddr,
-    ) -> Result<Link, RpcError> {
+    ) -> Result<Link, Error> {
         let owner = context.this().0;
         let port = context.namespace.sockets.of(client).open(remote, owner);
         Ok(Link::Client {
             remote,
-            port: port.ok_or_else(|| RpcError::new("no source port is free"))?,
+            port: port.ok_or_else(|| Error::execution("no source port is free"))?,
             counters: EmuUdpCounters::default(),
         })
     }

@@ -15,6 +15,7 @@ mod trigger;
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ use crate::client::{Client, ClientId, ClientMap};
 use crate::counters as tables;
 use crate::counters::Counters;
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
 };
@@ -113,7 +114,7 @@ impl Plugin for Ipfix {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let Some(client) = call.client else {
             let mut tables: Vec<&mut dyn Counters> = vec![&mut self.counters];
             if let Some(trigger) = &mut self.trigger {
@@ -122,7 +123,7 @@ impl Plugin for Ipfix {
             return tables::report(call.params, &mut tables);
         };
         let exporter = self.clients.get_mut(client);
-        let exporter = exporter.ok_or_else(|| RpcError::new("the client exports nothing"))?;
+        let exporter = exporter.ok_or_else(|| Error::execution("the client exports nothing"))?;
         let params = Params::new(call.params);
         match call.method {
             "ipfix_c_cnt" => exporter.report_counters(call.params),
@@ -159,20 +160,20 @@ impl Plugin for Ipfix {
 }
 
 impl Ipfix {
-    fn new(context: &mut Context<'_>, init: &Value) -> Result<Ipfix, RpcError> {
+    fn new(context: &mut Context<'_>, init: &Value) -> Result<Ipfix, Error> {
         let mut ipfix = Ipfix::default();
         if init.is_null() {
             return Ok(ipfix);
         }
         if !context.shared.exports.is_allowed {
             let message = "Creating NS level IPFIX plugin failed - not kernel mode";
-            return Err(RpcError::new(message));
+            return Err(Error::execution(message));
         }
         if !init.is_object() {
             return Err(mismatch(init, "ipfix.IPFixNsParams"));
         }
         let trigger = Params::new(init).get("devices_auto_trigger");
-        let trigger = trigger.ok_or_else(|| RpcError::new("Invalid initJson parameter"))?;
+        let trigger = trigger.ok_or_else(|| Error::execution("Invalid initJson parameter"))?;
         ipfix.trigger = Some(Trigger::parse(trigger, context.now)?);
         context.set_timer(STEP, None, 0);
         Ok(ipfix)

@@ -1,10 +1,11 @@
 //! Templates and records (RFC 7011, section 3.4; RFC 3954, sections 5 and 6): fields, their bytes, and the engines that
 //! change them.
 
+use allosaur_api::Error;
 use serde_json::Value;
 
 use crate::field_engine::{FieldEngines, Random};
-use crate::params::{Params, RpcError, byte_list, failed_check, mismatch};
+use crate::params::{Params, byte_list, failed_check, mismatch};
 
 /// The length of a field that says how long it is in each record (RFC 7011, section 7).
 const VARIABLE: u16 = 0xffff;
@@ -54,12 +55,12 @@ impl Records {
     ///
     /// # Errors
     /// When one is wrong, or the version does not have it.
-    pub(super) fn parse(params: Params<'_>, version: Version) -> Result<Records, RpcError> {
+    pub(super) fn parse(params: Params<'_>, version: Version) -> Result<Records, Error> {
         let list = params.list("fields", "[]*ipfix.IPFixField")?;
         let list = list.ok_or_else(|| failed_check("IPFixGenParams", "Fields", "required"))?;
         if list.len() > FIELDS_MAX {
             let message = format!("{} fields are more than {FIELDS_MAX}", list.len());
-            return Err(RpcError::new(message));
+            return Err(Error::execution(message));
         }
         let mut records = Records {
             fields: Vec::with_capacity(list.len()),
@@ -80,7 +81,7 @@ impl Records {
         Ok(records)
     }
 
-    fn add_field(&mut self, value: &Value, version: Version) -> Result<(), RpcError> {
+    fn add_field(&mut self, value: &Value, version: Version) -> Result<(), Error> {
         if !value.is_object() {
             return Err(mismatch(value, "ipfix.IPFixField"));
         }
@@ -92,7 +93,7 @@ impl Records {
         let enterprise = params.number_or("enterprise_number", 0)?;
         let data = params.get("data").map(byte_list).transpose()?;
         let data = data.unwrap_or_default();
-        let refuse = |message: String| Err(RpcError::new(message));
+        let refuse = |message: String| Err(Error::execution(message));
         for (value, field) in [(name.len(), "Name"), (kind.into(), "Type")] {
             if value == 0 {
                 return Err(failed_check("IPFixField", field, "required"));
@@ -131,14 +132,16 @@ impl Records {
         Ok(())
     }
 
-    fn add_engines(&mut self, list: &Value) -> Result<(), RpcError> {
-        self.engines = FieldEngines::parse(list)
-            .map_err(|error| RpcError::new(format!("could not create engine manager: {error}")))?;
+    fn add_engines(&mut self, list: &Value) -> Result<(), Error> {
+        self.engines = FieldEngines::parse(list).map_err(|error| {
+            Error::execution(format!("could not create engine manager: {error}"))
+        })?;
         for engine in 0..self.engines.len() {
             let name = self.engines.name(engine);
             let field = self.fields.iter_mut().find(|field| field.name == name);
-            let field = field
-                .ok_or_else(|| RpcError::new(format!("Got engine for unexisting field {name}")))?;
+            let field = field.ok_or_else(|| {
+                Error::execution(format!("Got engine for unexisting field {name}"))
+            })?;
             let (offset, size) = self.engines.place(engine);
             let fits = offset + size <= usize::from(field.length);
             // As in the reference, an engine that would write past its field writes nothing.
@@ -155,7 +158,7 @@ impl Records {
         match self.fields.iter().find(empty) {
             Some(field) => {
                 let message = format!("No engine for var len field {}", field.name);
-                Err(RpcError::new(message))
+                Err(Error::execution(message))
             }
             None => Ok(()),
         }

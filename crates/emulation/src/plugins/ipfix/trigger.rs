@@ -2,13 +2,14 @@
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use serde_json::{Value, json};
 
 use super::duration;
 use super::init::{ClientInit, DeviceNumbers, Identity, ipv4_behind};
-use crate::params::{Params, RpcError, failed_check, mismatch};
+use crate::params::{Params, failed_check, mismatch};
 
 /// How often devices are made.
 pub(super) const STEP: Nanos = 100 * MILLISECOND;
@@ -68,7 +69,7 @@ impl Trigger {
     ///
     /// # Errors
     /// When something is missing or wrong, in what devices begin with too.
-    pub(super) fn parse(value: &Value, now: Nanos) -> Result<Trigger, RpcError> {
+    pub(super) fn parse(value: &Value, now: Nanos) -> Result<Trigger, Error> {
         let params = Params::object(value, "ipfix.DevicesAutoTriggerParams")?;
         params.only(&[
             "device_mac",
@@ -93,11 +94,12 @@ impl Trigger {
             (init.is_some(), "DeviceInit"),
         ];
         let missing = checks.iter().filter(|(is_there, _)| !is_there);
-        let missing = missing
-            .map(|(_, field)| failed_check("DevicesAutoTriggerParams", field, "required").message);
+        let missing = missing.map(|(_, field)| {
+            failed_check("DevicesAutoTriggerParams", field, "required").to_string()
+        });
         let missing: Vec<String> = missing.collect();
         if !missing.is_empty() {
-            return Err(RpcError::new(missing.join("\n")));
+            return Err(Error::execution(missing.join("\n")));
         }
         let ramp_up = ramp_up(params)?;
         if let Some(wrong) = init.filter(|init| !init.is_object()) {
@@ -180,7 +182,7 @@ impl Trigger {
 }
 
 /// The time in which all devices are made.
-fn ramp_up(params: Params<'_>) -> Result<Nanos, RpcError> {
+fn ramp_up(params: Params<'_>) -> Result<Nanos, Error> {
     let time = match params.string_or("rampup_time", "")? {
         "" => 0,
         text => duration::parse(text)?,
@@ -188,7 +190,7 @@ fn ramp_up(params: Params<'_>) -> Result<Nanos, RpcError> {
     Ok(time.max(RAMP_UP_MIN))
 }
 
-fn clients_of_device(value: &Value) -> Result<ClientsOfDevice, RpcError> {
+fn clients_of_device(value: &Value) -> Result<ClientsOfDevice, Error> {
     let params = Params::object(value, "ipfix.ClientsGeneratorParams")?;
     params.only(&[
         "client_ipv4_field_name",

@@ -3,6 +3,7 @@
 
 use std::net::Ipv6Addr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::pseudo_header_v6;
@@ -17,7 +18,7 @@ use crate::multicast::groups::{Group, GroupError};
 use crate::multicast::membership::{Protocol, Refusal, Verb, designated, text};
 use crate::multicast::report::Message;
 use crate::multicast::{Counts, Family, Mute, Query};
-use crate::params::{RpcError, bytes};
+use crate::params::bytes;
 use crate::plugin::Context;
 
 /// A query, and the two reports of version 1.
@@ -94,7 +95,7 @@ impl Protocol for Ipv6 {
     const ITERATE_TYPE: &'static str = "ApiMldNsIterParams";
     const SET_TYPE: &'static str = "ApiMldSetParams";
 
-    fn address(value: &Value) -> Result<[u8; 16], RpcError> {
+    fn address(value: &Value) -> Result<[u8; 16], Error> {
         bytes(value, Self::ADDRESS_TYPE)
     }
 

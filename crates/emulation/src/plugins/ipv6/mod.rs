@@ -7,6 +7,7 @@ mod nd;
 
 use std::net::Ipv6Addr;
 
+use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::{pseudo_header_v6, update_u16};
 use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
@@ -21,7 +22,7 @@ use crate::multicast::Family;
 use crate::multicast::count::Count;
 use crate::multicast::membership::{Membership, Verb};
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
@@ -175,7 +176,7 @@ impl Plugin for Ipv6Plugin {
         self.discovery.handle_event(context, client, event, mld);
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let verb = call.method.strip_prefix("ipv6_mld_ns_");
         if let Some(verb) = verb.and_then(Verb::of_method) {
             return self.membership.call(context, verb, call.params);
@@ -210,7 +211,7 @@ impl Plugin for Ipv6Plugin {
 }
 
 impl Ipv6Plugin {
-    fn report(&mut self, params: &Value) -> Result<Value, RpcError> {
+    fn report(&mut self, params: &Value) -> Result<Value, Error> {
         let mld = &mut self.membership.host.counts;
         let mut tables: [&mut dyn Counters; 3] =
             [self.discovery.counters(), mld, &mut self.counters];
@@ -299,12 +300,12 @@ impl Ipv6Plugin {
         context: &mut Context<'_>,
         id: ClientId,
         params: &Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let fields = Params::new(params);
         let (source, destination) = (fields.ipv6("src")?, fields.ipv6("dst")?);
         let request = PingRequest::parse(params, "ApiIpv6StartPingHandler")?;
         let Some(client) = context.client(id) else {
-            return Err(RpcError::new("There is no such client."));
+            return Err(Error::execution("There is no such client."));
         };
         let namespace = &*context.namespace;
         let local = client.link_local();
@@ -315,15 +316,18 @@ impl Ipv6Plugin {
             Some(source) => {
                 let mut own = nd::global_addresses(namespace, client).chain([local]);
                 let found = own.find(|own| *own == source);
-                found.ok_or_else(|| RpcError::new("Can't use this source IPv6 for this client."))?
+                found.ok_or_else(|| {
+                    Error::execution("Can't use this source IPv6 for this client.")
+                })?
             }
         };
         let gateway = Some(client.gateway_ipv6).filter(|gateway| !gateway.is_unspecified());
         let router = || namespace.router.map(|router| router.address);
         let destination = destination.filter(|given| !given.is_unspecified());
         let destination = destination.or(gateway).or_else(router);
-        let destination = destination
-            .ok_or_else(|| RpcError::new("The client has no IPv6 gateway to ping; give 'dst'."))?;
+        let destination = destination.ok_or_else(|| {
+            Error::execution("The client has no IPv6 gateway to ping; give 'dst'.")
+        })?;
         let target = (source, destination);
         if let Some(request) = self.pings.start(context, id, target, request)? {
             self.send_request(context, id, &request);

@@ -6,6 +6,7 @@
 
 use std::net::Ipv6Addr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::icmpv6::Icmpv6Header;
@@ -22,7 +23,7 @@ use crate::frame::Frame;
 use crate::multicast::membership::Membership;
 use crate::namespace::{Namespace, Router};
 use crate::neighbor_cache::{NeighborCache, Wanted};
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::plugin::{Context, Event, PluginError};
 
 /// How often each client asks for its gateways, unless its init JSON says otherwise.
@@ -426,7 +427,7 @@ impl NeighborDiscovery {
     ///
     /// # Errors
     /// When a parameter is wrong, or the table changed.
-    pub(super) fn page(&mut self, params: &Value) -> Result<Value, RpcError> {
+    pub(super) fn page(&mut self, params: &Value) -> Result<Value, Error> {
         self.cache.page(params, "ApiNdNsIterParams", |neighbor| {
             json!({
                 "ipv6": neighbor.address.octets(),

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use allosaur_api::Error;
 use serde_json::Value;
 
 use crate::client::ClientId;
@@ -9,7 +10,7 @@ use crate::datagrams;
 use crate::dns::kind::Kind;
 use crate::dns::message::{Name, txt_data};
 use crate::dns::query::bad_name;
-use crate::params::{Params, RpcError, mismatch};
+use crate::params::{Params, mismatch};
 use crate::plugin::Context;
 
 /// Seconds that answers are good for, unless the init JSON says otherwise.
@@ -50,7 +51,7 @@ pub(super) struct MdnsClient {
 
 impl MdnsClient {
     /// Reads the init JSON; returns the host names too, which the client may not all get.
-    pub(super) fn parse(init: &Value) -> Result<(MdnsClient, Vec<String>), RpcError> {
+    pub(super) fn parse(init: &Value) -> Result<(MdnsClient, Vec<String>), Error> {
         if !init.is_null() && !init.is_object() {
             return Err(mismatch(init, "mdns.MDnsClientParams"));
         }

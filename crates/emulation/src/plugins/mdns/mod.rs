@@ -8,6 +8,7 @@ mod client;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use allosaur_api::Error;
 use allosaur_packet::frame::Network;
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
@@ -23,7 +24,7 @@ use crate::dns::message::{AUTHORITATIVE, Builder, Message, Question, RESPONSE};
 use crate::dns::query::{self, Query};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::udp::Service;
 
@@ -166,7 +167,7 @@ impl Plugin for Mdns {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         match (call.method, call.client) {
             ("mdns_ns_cnt", _) => counters::report(call.params, &mut [&mut self.counters]),
             ("mdns_ns_cache_iter", _) => {
@@ -178,7 +179,7 @@ impl Plugin for Mdns {
                 Ok(Value::Bool(true))
             }
             (method, Some(client)) => self.call_client(context, method, client, call.params),
-            (method, None) => Err(RpcError::new(format!("{method} needs a client"))),
+            (method, None) => Err(Error::execution(format!("{method} needs a client"))),
         }
     }
 
@@ -220,9 +221,9 @@ impl Mdns {
         method: &str,
         client: ClientId,
         params: &Value,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         let Some(state) = self.clients.get_mut(client) else {
-            return Err(RpcError::new("the client has no mDNS"));
+            return Err(Error::execution("the client has no mDNS"));
         };
         match method {
             "mdns_c_cnt" => counters::report(params, &mut [&mut state.counters]),
@@ -356,7 +357,7 @@ impl MdnsClient {
         context: &mut Context<'_>,
         client: ClientId,
         queries: &[Query],
-    ) -> Result<(), RpcError> {
+    ) -> Result<(), Error> {
         let mut messages = Vec::new();
         for group in [IpAddr::V4(GROUP_IPV4), IpAddr::V6(GROUP_IPV6)] {
             let ipv6 = group.is_ipv6();
@@ -367,12 +368,12 @@ impl MdnsClient {
             let Some(source) = datagrams::source(context, client, group) else {
                 if !ipv6 {
                     self.counters.socket_write_error += 1;
-                    return Err(RpcError::params(
+                    return Err(Error::bad_params(
                         "IPv4 query but the client has no IPv4 address.",
                     ));
                 }
                 self.counters.no_ipv6_to_ask += 1;
-                return Err(RpcError::params(
+                return Err(Error::bad_params(
                     "Ipv6 query but no Ipv6 plugin enabled for client.",
                 ));
             };

@@ -5,6 +5,7 @@ mod control;
 mod pppoe;
 mod session;
 
+use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::{EtherType, FRAME_BYTES_MIN, HEADER_BYTES};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
 use crate::frame::{Frame, FrameKind};
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
 use crate::timers::TimerId;
 
@@ -96,10 +97,10 @@ impl Plugin for Ppp {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let client = call.client.and_then(|client| self.clients.get(client));
         let session = &client
-            .ok_or_else(|| RpcError::new("Error there is no valid plugin ppp for this client "))?
+            .ok_or_else(|| Error::execution("Error there is no valid plugin ppp for this client "))?
             .session;
         Ok(match call.method {
             "ppp_c_client_session" => session.number().into(),

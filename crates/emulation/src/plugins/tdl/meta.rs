@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use allosaur_api::Error;
 use serde_json::Value;
 
-use crate::params::{Params, RpcError, bytes, mismatch, number};
+use crate::params::{Params, bytes, mismatch, number};
 
 /// Bytes in front of the members of a structure, which recordings show as zeros.
 const STRUCTURE_PREFIX: usize = 6;
@@ -68,7 +69,7 @@ impl Types {
     ///
     /// # Errors
     /// When an entry is wrong, or two have one name or identifier.
-    pub(super) fn parse(list: &[Value]) -> Result<Types, RpcError> {
+    pub(super) fn parse(list: &[Value]) -> Result<Types, Error> {
         let mut types = Types::default();
         let mut identifiers = Vec::new();
         for entry in list {
@@ -85,18 +86,18 @@ impl Types {
             data.only_in(&place, &["luid", "entries"])?;
             let identifier = luid(data)?;
             let definition = definition(kind, data)
-                .map_err(|error| RpcError::new(format!("type {name} of meta_data: {error}")))?;
+                .map_err(|error| Error::execution(format!("type {name} of meta_data: {error}")))?;
             if identifiers.contains(&identifier) {
                 let message =
                     format!("type {name} of meta_data has the luid of another: write its own");
-                return Err(RpcError::new(message));
+                return Err(Error::execution(message));
             }
             identifiers.push(identifier);
             if name.is_empty() || types.0.insert(name.to_owned(), definition).is_some() {
                 let message = format!(
                     "a type of meta_data is called '{name}': names must be there, each once"
                 );
-                return Err(RpcError::new(message));
+                return Err(Error::execution(message));
             }
         }
         Ok(types)
@@ -106,9 +107,9 @@ impl Types {
     ///
     /// # Errors
     /// When the type, or one in it, is not there.
-    pub(super) fn object(&self, name: &str, kind: &str) -> Result<Object, RpcError> {
+    pub(super) fn object(&self, name: &str, kind: &str) -> Result<Object, Error> {
         if !self.0.contains_key(kind) && primitive(kind).is_none() {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "Object type {kind} is not primitive and not present in meta"
             )));
         }
@@ -117,15 +118,9 @@ impl Types {
         Ok(object)
     }
 
-    fn add(
-        &self,
-        path: &str,
-        kind: &str,
-        depth: usize,
-        object: &mut Object,
-    ) -> Result<(), RpcError> {
+    fn add(&self, path: &str, kind: &str, depth: usize, object: &mut Object) -> Result<(), Error> {
         if depth > DEPTH_MAX || object.variables.len() >= VARIABLES_MAX {
-            return Err(RpcError::new(format!(
+            return Err(Error::execution(format!(
                 "variable {path} is too deep or one too many: a type may not have itself in it, an \
                  object at most {VARIABLES_MAX} variables"
             )));
@@ -147,7 +142,7 @@ impl Types {
             }
             (None, None) => {
                 let message = format!("type {kind} of variable {path} is not in meta_data");
-                return Err(RpcError::new(message));
+                return Err(Error::execution(message));
             }
         };
         let at = object.bytes.len();
@@ -168,7 +163,7 @@ fn primitive(name: &str) -> Option<(usize, Form)> {
 }
 
 /// The identifier of a type.
-pub(super) fn luid(params: Params<'_>) -> Result<[u8; 16], RpcError> {
+pub(super) fn luid(params: Params<'_>) -> Result<[u8; 16], Error> {
     let value = params.get("luid").unwrap_or(&Value::Null);
     match value.is_null() {
         true => Ok([0; 16]),
@@ -176,10 +171,10 @@ pub(super) fn luid(params: Params<'_>) -> Result<[u8; 16], RpcError> {
     }
 }
 
-fn definition(kind: &str, data: Params<'_>) -> Result<Definition, RpcError> {
+fn definition(kind: &str, data: Params<'_>) -> Result<Definition, Error> {
     let entries = data.list("entries", "[]tdl.TdlMetaEntry")?;
     let entries = entries.map_or(&[][..], Vec::as_slice);
-    let fields = |entry: &Value| -> Result<(String, Value), RpcError> {
+    let fields = |entry: &Value| -> Result<(String, Value), Error> {
         let params = Params::object(entry, "tdl.TdlMetaEntry")?;
         let name = params.string_or("name", "")?.to_owned();
         let rest = params.get("value").or(params.get("type"));
@@ -197,7 +192,7 @@ fn definition(kind: &str, data: Params<'_>) -> Result<Definition, RpcError> {
                 .collect::<Result<_, _>>()
                 .map(Definition::Enumeration)
         }
-        "flag_def" if entries.len() > FLAGS_MAX => Err(RpcError::new(format!(
+        "flag_def" if entries.len() > FLAGS_MAX => Err(Error::execution(format!(
             "{} flags are more than {FLAGS_MAX}",
             entries.len()
         ))),
@@ -217,7 +212,7 @@ fn definition(kind: &str, data: Params<'_>) -> Result<Definition, RpcError> {
             });
             members.collect::<Result<_, _>>().map(Definition::Structure)
         }
-        other => Err(RpcError::new(format!(
+        other => Err(Error::execution(format!(
             "its type is '{other}': write enum_def, flag_def or type_def"
         ))),
     }
@@ -248,16 +243,16 @@ impl Object {
     ///
     /// # Errors
     /// When it is not there.
-    pub(super) fn variable(&self, path: &str) -> Result<usize, RpcError> {
+    pub(super) fn variable(&self, path: &str) -> Result<usize, Error> {
         let index = self.variables.iter().position(|one| one.path == path);
-        index.ok_or_else(|| RpcError::new(format!("There is no such variable {path}")))
+        index.ok_or_else(|| Error::execution(format!("There is no such variable {path}")))
     }
 
     /// Sets a variable to a value of JSON: a number, a character, the name of an entry, or names of flags.
     ///
     /// # Errors
     /// When it is no value of its type.
-    pub(super) fn set(&mut self, variable: usize, value: &Value) -> Result<(), RpcError> {
+    pub(super) fn set(&mut self, variable: usize, value: &Value) -> Result<(), Error> {
         let Variable {
             path,
             at,
@@ -265,7 +260,7 @@ impl Object {
             kind,
         } = &self.variables[variable];
         let bits = bits_of(kind, *size, value)
-            .map_err(|error| RpcError::new(format!("value of {path}: {error}")))?;
+            .map_err(|error| Error::execution(format!("value of {path}: {error}")))?;
         let bytes = bits.to_be_bytes();
         self.bytes[*at..at + size].copy_from_slice(&bytes[8 - size..]);
         Ok(())
@@ -296,8 +291,8 @@ impl Object {
 }
 
 /// The bits of a value, of which the low `size` bytes are written.
-fn bits_of(kind: &Kind, size: usize, value: &Value) -> Result<u64, RpcError> {
-    let unknown = |name: &str| RpcError::new(format!("there is no {name}"));
+fn bits_of(kind: &Kind, size: usize, value: &Value) -> Result<u64, Error> {
+    let unknown = |name: &str| Error::execution(format!("there is no {name}"));
     match kind {
         Kind::Enumeration(entries) => {
             let name = value.as_str().ok_or_else(|| mismatch(value, "string"))?;
@@ -319,7 +314,7 @@ fn bits_of(kind: &Kind, size: usize, value: &Value) -> Result<u64, RpcError> {
         }
         Kind::Primitive(Form::Character) => match value.as_str().map(str::as_bytes) {
             Some([one]) => Ok(u64::from(*one)),
-            Some(_) => Err(RpcError::new("write one character")),
+            Some(_) => Err(Error::execution("write one character")),
             None => number::<u8>(value, "uint8").map(u64::from),
         },
         Kind::Primitive(Form::Unsigned) => {

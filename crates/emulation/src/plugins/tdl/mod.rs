@@ -8,6 +8,7 @@ mod tests;
 
 use std::net::SocketAddr;
 
+use allosaur_api::Error;
 use allosaur_engine::time::Nanos;
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ use crate::datagrams;
 use crate::field_engine::{FieldEngines, SplitMix};
 use crate::namespace::Namespace;
 use crate::pace::Pace;
-use crate::params::{Params, RpcError, failed_check};
+use crate::params::{Params, failed_check};
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
 };
@@ -147,9 +148,9 @@ impl Plugin for Tdl {
         }
     }
 
-    fn call(&mut self, _: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, _: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         let sender = call.client.and_then(|client| self.clients.get_mut(client));
-        let sender = sender.ok_or_else(|| RpcError::new("the client sends no TDL"))?;
+        let sender = sender.ok_or_else(|| Error::execution("the client sends no TDL"))?;
         counters::report(call.params, &mut [&mut sender.counters])
     }
 
@@ -170,7 +171,7 @@ impl Plugin for Tdl {
 }
 
 impl Sender {
-    fn open(context: &mut Context<'_>, client: ClientId, init: &Value) -> Result<Sender, RpcError> {
+    fn open(context: &mut Context<'_>, client: ClientId, init: &Value) -> Result<Sender, Error> {
         let params = Params::object(init, "tdl.TdlClientParams")?;
         let [header, object] = ["header", "object"].map(|name| Params::new(&init[name]));
         check_required(params, header, object)?;
@@ -188,8 +189,9 @@ impl Sender {
             built.set(variable, entry.get("value").unwrap_or(&Value::Null))?;
         }
         let engines = params.get("engines").unwrap_or(&Value::Null);
-        let engines = FieldEngines::parse(engines)
-            .map_err(|error| RpcError::new(format!("could not create engine manager: {error}")))?;
+        let engines = FieldEngines::parse(engines).map_err(|error| {
+            Error::execution(format!("could not create engine manager: {error}"))
+        })?;
         let variables = (0..engines.len()).map(|engine| built.variable(engines.name(engine)));
         let variables = variables.collect::<Result<_, _>>()?;
         let pace = Pace::new("rate_pps", params.float_or("rate_pps", "float32", RATE)?)?;
@@ -200,7 +202,7 @@ impl Sender {
         Ok(Sender {
             counters: TdlCounters::default(),
             remote,
-            port: port.ok_or_else(|| RpcError::new("no source port is free"))?,
+            port: port.ok_or_else(|| Error::execution("no source port is free"))?,
             pace,
             due: None,
             header,
@@ -250,11 +252,7 @@ impl Sender {
 }
 
 /// Checks what must be there, in the reference's order and words.
-fn check_required(
-    params: Params<'_>,
-    header: Params<'_>,
-    object: Params<'_>,
-) -> Result<(), RpcError> {
+fn check_required(params: Params<'_>, header: Params<'_>, object: Params<'_>) -> Result<(), Error> {
     let has_uuid = header.number_or("uuid", 0_u64)? != 0;
     let checks = [
         (params.string_or("dst", "")?.is_empty(), "", "Dst"),
@@ -268,27 +266,27 @@ fn check_required(
     let missing = checks.iter().filter(|(is_missing, ..)| *is_missing);
     let missing = missing.map(|(_, place, field)| {
         let structure = format!("TdlClientParams.{place}");
-        failed_check(structure.trim_end_matches('.'), field, "required").message
+        failed_check(structure.trim_end_matches('.'), field, "required").to_string()
     });
     let missing: Vec<String> = missing.collect();
     match missing.is_empty() {
         true => Ok(()),
-        false => Err(RpcError::new(missing.join("\n"))),
+        false => Err(Error::execution(missing.join("\n"))),
     }
 }
 
-fn address(text: &str) -> Result<SocketAddr, RpcError> {
+fn address(text: &str) -> Result<SocketAddr, Error> {
     let parsed: Result<SocketAddr, _> = text.parse();
     parsed.map_err(|_| match text.contains(':') {
-        false => RpcError::new(format!("address {text}: missing port in address")),
-        true => RpcError::new(format!(
+        false => Error::execution(format!("address {text}: missing port in address")),
+        true => Error::execution(format!(
             "address {text}: write an address and a port, such as 10.0.0.1:8080 or [2001:db8::1]:8080"
         )),
     })
 }
 
 /// The header of a message: the user's numbers, one after the other.
-fn write_header(params: Params<'_>) -> Result<Vec<u8>, RpcError> {
+fn write_header(params: Params<'_>) -> Result<Vec<u8>, Error> {
     const BYTES: [&str; 9] = [
         "magic",
         "fru",

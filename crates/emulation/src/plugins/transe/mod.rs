@@ -4,12 +4,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use allosaur_api::Error;
 use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
 use crate::counters::{self, Counters};
 use crate::namespace::Namespace;
-use crate::params::{Params, RpcError};
+use crate::params::Params;
 use crate::plugin::{
     Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
 };
@@ -109,7 +110,7 @@ impl Plugin for Transe {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
         counters::report(call.params, &mut [&mut self.counters])
     }
 

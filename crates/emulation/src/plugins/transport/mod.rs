@@ -12,6 +12,7 @@ mod wire;
 
 use std::net::{IpAddr, SocketAddr};
 
+use allosaur_api::Error;
 use allosaur_packet::frame::{Network, Transport as Protocol};
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
@@ -23,7 +24,6 @@ use crate::client::ClientId;
 use crate::counters::{self, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::RpcError;
 use crate::plugin::{
     Call, Context, Keys, Method, Plugin, PluginError, PluginId, Spec, Target, Timeout,
 };
@@ -114,11 +114,15 @@ impl Plugin for Transport {
         self.connections.handle_timeout(context, slot, timer);
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, RpcError> {
-        let client = call.client.ok_or_else(|| RpcError::new("mac is missing"))?;
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
+        let client = call
+            .client
+            .ok_or_else(|| Error::execution("mac is missing"))?;
         let sockets = context.namespace.sockets.get_mut(client);
         let Some(sockets) = sockets else {
-            return Err(RpcError::new(" client does not have a transport context"));
+            return Err(Error::execution(
+                " client does not have a transport context",
+            ));
         };
         let mut none = Counted::default();
         let tcp = self.connections.counted(client).unwrap_or(&mut none);

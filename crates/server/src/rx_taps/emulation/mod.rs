@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use allosaur_emulation::params::RpcError;
+use allosaur_api::Error;
 use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::capture::Origin;
@@ -111,7 +111,7 @@ impl EmulatedClients {
         number: u64,
         usage: Option<ProcessUsage>,
         now: Nanos,
-    ) -> Result<Value, RpcError> {
+    ) -> Result<Value, Error> {
         if let Some(usage) = usage {
             self.emulation.set_usage(usage.cpu_time, usage.rss_bytes);
         }

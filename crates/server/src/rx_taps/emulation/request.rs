@@ -1,7 +1,7 @@
 //! What can be asked of emulated clients.
 
+use allosaur_api::Error;
 use allosaur_emulation::namespace::NamespaceKey;
-use allosaur_emulation::params::RpcError;
 use allosaur_emulation::ready::ReadyClients;
 use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_engine::time::Nanos;
@@ -35,7 +35,7 @@ pub enum EmulationRequest {
 #[derive(Debug, PartialEq)]
 pub enum EmulationAnswer {
     /// What comes of a request of their own RPC.
-    Called(Result<Value, RpcError>),
+    Called(Result<Value, Error>),
     /// The emulated clients of a namespace; nothing when there is no such namespace.
     ReadyClients(Option<ReadyClients>),
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use allosaur_emulation::params::RpcError;
+use allosaur_api::Error;
 use allosaur_emulation::rpc::call::RpcCall;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ const NO_ANSWER: &str = "the receive thread does not answer: try again with less
                          look at the server's log if that does not help";
 
 /// What came of a call.
-pub(super) type Done = (PendingId, Result<Value, RpcError>);
+pub(super) type Done = (PendingId, Result<Value, Error>);
 
 /// A part of a call, for the receive thread. Parts are answered in the order in which they were polled.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Calls {
     /// first error: what is behind it is not done.
     pub(super) fn handle_reply(
         &mut self,
-        reply: Result<Value, RpcError>,
+        reply: Result<Value, Error>,
         now: Instant,
     ) -> Option<Done> {
         let of = self.under_way.pop_front()?;
@@ -123,16 +123,16 @@ impl Calls {
     pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<Done> {
         let mut running = self.running.iter();
         let (&late, _) = running.find(|(_, running)| running.until <= now)?;
-        Some(self.end(late, Err(RpcError::new(NO_ANSWER))))
+        Some(self.end(late, Err(Error::execution(NO_ANSWER))))
     }
 
     /// Gives up any call: the server ends.
     pub(super) fn give_up(&mut self) -> Option<Done> {
         let any = *self.running.keys().next()?;
-        Some(self.end(any, Err(RpcError::new("the server ends"))))
+        Some(self.end(any, Err(Error::execution("the server ends"))))
     }
 
-    fn end(&mut self, id: PendingId, reply: Result<Value, RpcError>) -> Done {
+    fn end(&mut self, id: PendingId, reply: Result<Value, Error>) -> Done {
         if let Some(running) = self.running.remove(&id) {
             self.text_bytes -= running.text_bytes;
         }
@@ -188,7 +188,7 @@ mod tests {
         let (mut calls, now) = (Calls::default(), Instant::now());
         let failing = calls.begin(adding(100 * PART_CLIENTS), now);
         assert_eq!(given(&mut calls).len(), PARTS_MAX);
-        let error = Err(RpcError::new("no"));
+        let error = Err(Error::execution("no"));
         let done = calls.handle_reply(error.clone(), now);
         assert_eq!(done, Some((failing, error)));
         let next = calls.begin(adding(1), now);
@@ -207,7 +207,7 @@ mod tests {
         let other = calls.begin(adding(1), later);
         assert_eq!(calls.poll_timeout(), Some(later));
         let (id, reply) = calls.handle_timeout(later).expect("one is late");
-        assert!(reply.is_err_and(|error| error.message == NO_ANSWER));
+        assert!(reply.is_err_and(|error| error.to_string() == NO_ANSWER));
         assert_eq!((id, calls.handle_timeout(later)), (late, None));
         assert_eq!(given(&mut calls), [other]);
         assert_eq!(calls.handle_reply(Ok(json!(1)), later), None);

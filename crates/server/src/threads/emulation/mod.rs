@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use allosaur_api::Error;
 use allosaur_emulation::rpc::dialect::EmulationDialect;
 use nix::time::ClockId;
 use nix::unistd::SysconfVar;
@@ -177,7 +176,7 @@ impl EmulationService {
     }
 
     fn complete(&mut self, (pending, reply): Done) {
-        self.messages.complete(pending, reply.map_err(Error::from));
+        self.messages.complete(pending, reply);
     }
 }
 
