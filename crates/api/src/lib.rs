@@ -19,7 +19,7 @@ pub mod limits;
 mod method;
 pub mod port_attributes;
 pub mod python;
-mod read;
+pub mod read;
 pub mod reference;
 pub mod request;
 pub mod schema;
@@ -33,5 +33,6 @@ pub use fields::{FieldError, Fields};
 pub use method::{
     CaptureMethod, Method, Mode, PortMethod, ServerMethod, StatefulMethod, StatelessMethod,
 };
+pub use read::ReadError;
 pub use request::Request;
 pub use table::{command, commands};

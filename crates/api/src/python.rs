@@ -15,8 +15,8 @@ const KEYWORDS: [&str; 8] = [
     "from", "in", "is", "class", "pass", "global", "not", "import",
 ];
 
-/// The text of each module, by its name.
-pub fn modules(schemas: &Schemas) -> Vec<(&'static str, String)> {
+/// The text of each module, by its name. It says that it is written from the command table in `source`.
+pub fn modules(schemas: &Schemas, source: &str) -> Vec<(&'static str, String)> {
     let mut homes = BTreeMap::new();
     let mut modules = Vec::new();
     for (noun, shapes) in &schemas.nouns {
@@ -36,7 +36,7 @@ pub fn modules(schemas: &Schemas) -> Vec<(&'static str, String)> {
             }
         }
         if !module.body.is_empty() {
-            modules.push((noun.module, module.text(noun.title)));
+            modules.push((noun.module, module.text(noun.title, source)));
         }
     }
     modules
@@ -53,9 +53,9 @@ struct Module<'a> {
 }
 
 impl Module<'_> {
-    fn text(self, title: &str) -> String {
+    fn text(self, title: &str, source: &str) -> String {
         let mut text = format!(
-            "\"\"\"Replies of the RPC: {}.\n\nWritten from the command table in `crates/api`: \
+            "\"\"\"Replies of the RPC: {}.\n\nWritten from the command table in `{source}`: \
              change it there.\n\"\"\"\n\nfrom __future__ import annotations\n\n",
             title.to_lowercase()
         );

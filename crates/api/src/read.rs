@@ -1,26 +1,72 @@
-//! Reads typed requests out of JSON, as strictly as [`Fields`](crate::Fields) does, and with its
-//! sentences.
+//! Reads typed requests out of JSON, as strictly as [`Fields`](crate::Fields) does.
 //!
 //! Serde's derive says what a request has; this is the deserializer beneath it. What is right costs
-//! no text: the names of the objects that a wrong field is in are put together on the way out.
+//! no text: the names of the objects that a wrong field is in are put together on the way out. How an
+//! error is worded is a matter of each server: a [`ReadError`] says it.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 
 use serde::de::{
-    Deserializer, EnumAccess, Error as DeError, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error as DeError, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::{Map, Value};
 
 use crate::fields::{FieldError, Fields, type_error, whole_signed, whole_unsigned};
 
+/// What may be wrong with a request, in the words of a server.
+pub trait ReadError: DeError {
+    /// A value has another type than `expected`, which is called `name` where its type has a name: what
+    /// `#[serde(rename)]` says.
+    fn other_type(value: &Value, expected: &'static str, name: Option<&'static str>) -> Self;
+
+    /// A number is not in the range of its type, `expected`.
+    fn out_of_range(value: &Value, max: u64, expected: &'static str) -> Self;
+
+    /// Whether `null` in an object whose keys are data is a value; else it is as if it were missing.
+    const HAS_NULLS: bool = false;
+
+    /// Whether a whole number may be written as 20.0, as Python writes the result of a division.
+    const TAKES_FRACTIONS_OF_ZERO: bool = true;
+
+    /// The same error, of what is in a field, or in a place of a list: `[3]`.
+    #[must_use]
+    fn within(self, outer: &str) -> Self;
+}
+
+/// Reads a type out of an object. What it does not have is not looked at, unless it says
+/// `#[serde(deny_unknown_fields)]`.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn read<'v, T: Deserialize<'v>, E: ReadError>(map: &'v Map<String, Value>) -> Result<T, E> {
+    T::deserialize(Params {
+        map,
+        error: PhantomData,
+    })
+}
+
+/// Reads a type out of any value.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn read_value<'v, T: Deserialize<'v>, E: ReadError>(value: &'v Value) -> Result<T, E> {
+    T::deserialize(Strict {
+        value,
+        in_list: false,
+        name: None,
+        error: PhantomData,
+    })
+}
+
 impl<'a> Fields<'a> {
     /// All fields at once, as a struct that derives `Deserialize`. Errors are those that reading each
     /// of them would give; fields that the struct does not have are not looked at.
     pub fn read<T: Deserialize<'a>>(&self) -> Result<T, FieldError> {
-        let read = T::deserialize(Params(self.map));
-        read.map_err(|error| match self.path.trim_end_matches('.') {
+        let read = read(self.map);
+        read.map_err(|error: FieldError| match self.path.trim_end_matches('.') {
             "" => error,
             outer => error.within(outer),
         })
@@ -28,18 +74,32 @@ impl<'a> Fields<'a> {
 }
 
 /// A request's parameters, to be deserialized.
-struct Params<'de>(&'de Map<String, Value>);
+struct Params<'de, E> {
+    map: &'de Map<String, Value>,
+    error: PhantomData<E>,
+}
 
 /// A value within them.
-#[derive(Clone, Copy)]
-struct Strict<'de> {
+struct Strict<'de, E> {
     value: &'de Value,
     /// In a list, a number out of range is told as one of another type.
     in_list: bool,
+    /// What its type is called.
+    name: Option<&'static str>,
+    error: PhantomData<E>,
 }
 
-impl FieldError {
-    /// The same error, of a field that is in another.
+impl ReadError for FieldError {
+    fn other_type(value: &Value, expected: &'static str, _: Option<&'static str>) -> FieldError {
+        type_error(String::new(), value, expected)
+    }
+
+    fn out_of_range(value: &Value, max: u64, expected: &'static str) -> FieldError {
+        FieldError::custom(format_args!(
+            "is {value}; it must be at most {max} ('{expected}')"
+        ))
+    }
+
     fn within(self, outer: &str) -> FieldError {
         let join = |inner: String| match inner.as_str() {
             "" => outer.to_owned(),
@@ -90,26 +150,30 @@ impl DeError for FieldError {
     }
 }
 
-impl<'de> Deserializer<'de> for Params<'de> {
-    type Error = FieldError;
+impl<'de, E: ReadError> Deserializer<'de> for Params<'de, E> {
+    type Error = E;
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, FieldError> {
+    ) -> Result<V::Value, E> {
         visitor.visit_map(NamedFields {
-            map: self.0,
-            names: fields.iter(),
+            map: self.map,
+            names: fields,
+            known: fields.iter(),
+            others: self.map.keys(),
             next: None,
+            error: PhantomData,
         })
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_map(AllFields {
-            entries: self.0.iter(),
+            entries: self.map.iter(),
             next: None,
+            error: PhantomData,
         })
     }
 
@@ -117,7 +181,7 @@ impl<'de> Deserializer<'de> for Params<'de> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, FieldError> {
+    ) -> Result<V::Value, E> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -127,35 +191,40 @@ impl<'de> Deserializer<'de> for Params<'de> {
     }
 }
 
-impl<'de> Strict<'de> {
-    fn wrong(self, expected: &'static str) -> FieldError {
-        type_error(String::new(), self.value, expected)
+impl<'de, E: ReadError> Strict<'de, E> {
+    fn wrong(self, expected: &'static str) -> E {
+        E::other_type(self.value, expected, self.name)
     }
 
-    fn unsigned(self, max: u64, expected: &'static str) -> Result<u64, FieldError> {
-        match whole_unsigned(self.value) {
+    fn unsigned(self, max: u64, expected: &'static str) -> Result<u64, E> {
+        let number = match E::TAKES_FRACTIONS_OF_ZERO {
+            true => whole_unsigned(self.value),
+            false => self.value.as_u64(),
+        };
+        match number {
             Some(number) if number <= max => Ok(number),
-            Some(number) if !self.in_list => Err(FieldError::custom(format_args!(
-                "is {number}; it must be at most {max} ('{expected}')"
-            ))),
+            Some(_) if !self.in_list => Err(E::out_of_range(self.value, max, expected)),
             _ => Err(self.wrong(expected)),
         }
     }
 
-    fn object(self) -> Result<Params<'de>, FieldError> {
-        let map = self.value.as_object();
-        map.map(Params).ok_or_else(|| self.wrong("object"))
+    fn object(self) -> Result<Params<'de, E>, E> {
+        let map = self.value.as_object().ok_or_else(|| self.wrong("object"))?;
+        Ok(Params {
+            map,
+            error: PhantomData,
+        })
     }
 
-    fn text(self) -> Result<&'de str, FieldError> {
+    fn text(self) -> Result<&'de str, E> {
         self.value.as_str().ok_or_else(|| self.wrong("string"))
     }
 }
 
-impl<'de> Deserializer<'de> for Strict<'de> {
-    type Error = FieldError;
+impl<'de, E: ReadError> Deserializer<'de> for Strict<'de, E> {
+    type Error = E;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         match self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -170,50 +239,54 @@ impl<'de> Deserializer<'de> for Strict<'de> {
         }
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         let value = self.value.as_bool().ok_or_else(|| self.wrong("boolean"))?;
         visitor.visit_bool(value)
     }
 
-    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_u64(self.unsigned(u8::MAX.into(), "byte")?)
     }
 
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_u64(self.unsigned(u16::MAX.into(), "uint16")?)
     }
 
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_u64(self.unsigned(u32::MAX.into(), "uint32")?)
     }
 
-    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_u64(self.unsigned(u64::MAX, "uint64")?)
     }
 
-    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
-        let number = whole_signed(self.value).ok_or_else(|| self.wrong("int"))?;
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        let number = match E::TAKES_FRACTIONS_OF_ZERO {
+            true => whole_signed(self.value),
+            false => self.value.as_i64(),
+        };
+        let number = number.ok_or_else(|| self.wrong("int"))?;
         visitor.visit_i64(number)
     }
 
-    fn deserialize_i32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_i32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         self.deserialize_i64(visitor)
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         let number = self.value.as_f64().ok_or_else(|| self.wrong("double"))?;
         visitor.visit_f64(number)
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_borrowed_str(self.text()?)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         match self.value {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
@@ -222,25 +295,23 @@ impl<'de> Deserializer<'de> for Strict<'de> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, FieldError> {
-        visitor.visit_newtype_struct(self)
+    ) -> Result<V::Value, E> {
+        let name = Some(self.name.unwrap_or(name));
+        visitor.visit_newtype_struct(Strict { name, ..self })
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         let list = self.value.as_array().ok_or_else(|| self.wrong("array"))?;
         visitor.visit_seq(Elements {
             left: list.iter(),
             count: 0,
+            error: PhantomData,
         })
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(
-        self,
-        length: usize,
-        visitor: V,
-    ) -> Result<V::Value, FieldError> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, E> {
         let list = self.value.as_array();
         if list.is_some_and(|list| list.len() != length) {
             let elements = if length == 1 { "element" } else { "elements" };
@@ -249,12 +320,12 @@ impl<'de> Deserializer<'de> for Strict<'de> {
                 more => more.to_string(),
             };
             let problem = format_args!("must be a list of exactly {length} {elements}");
-            return Err(FieldError::custom(problem));
+            return Err(E::custom(problem));
         }
         self.deserialize_seq(visitor)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         self.object()?.deserialize_any(visitor)
     }
 
@@ -263,8 +334,10 @@ impl<'de> Deserializer<'de> for Strict<'de> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, FieldError> {
-        self.object()?.deserialize_struct(name, fields, visitor)
+    ) -> Result<V::Value, E> {
+        let name = Some(self.name.unwrap_or(name));
+        let object = Strict { name, ..self }.object()?;
+        object.deserialize_struct("", fields, visitor)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -272,11 +345,14 @@ impl<'de> Deserializer<'de> for Strict<'de> {
         _name: &'static str,
         _variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, FieldError> {
-        visitor.visit_enum(Choice(self.text()?))
+    ) -> Result<V::Value, E> {
+        visitor.visit_enum(Choice {
+            text: self.text()?,
+            error: PhantomData,
+        })
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
         visitor.visit_unit()
     }
 
@@ -285,96 +361,101 @@ impl<'de> Deserializer<'de> for Strict<'de> {
     }
 }
 
-/// The fields that a struct has, in its order; what it does not have is not looked at, and `null`
-/// is the same as missing.
-struct NamedFields<'de> {
+/// The fields that a struct has, in its order, then the names of others, for a struct that refuses them.
+/// `null` is the same as missing.
+struct NamedFields<'de, E> {
     map: &'de Map<String, Value>,
-    names: std::slice::Iter<'static, &'static str>,
-    next: Option<(&'static str, &'de Value)>,
+    names: &'static [&'static str],
+    known: std::slice::Iter<'static, &'static str>,
+    others: serde_json::map::Keys<'de>,
+    next: Option<(&'de str, &'de Value)>,
+    error: PhantomData<E>,
 }
 
-impl<'de> MapAccess<'de> for NamedFields<'de> {
-    type Error = FieldError;
+impl<'de, E: ReadError> MapAccess<'de> for NamedFields<'de, E> {
+    type Error = E;
 
-    fn next_key_seed<K: serde::de::DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, FieldError> {
-        for name in self.names.by_ref() {
-            if let Some(value) = self.map.get(*name).filter(|value| !value.is_null()) {
-                self.next = Some((name, value));
-                let key = serde::de::value::BorrowedStrDeserializer::new(name);
-                return seed.deserialize(key).map(Some);
-            }
-        }
-        Ok(None)
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, E> {
+        let known = self.known.find_map(|name| {
+            let value = self.map.get(*name).filter(|value| !value.is_null())?;
+            Some((*name, value))
+        });
+        let next = known.or_else(|| {
+            let names = self.names;
+            let name = self.others.find(|name| !names.contains(&name.as_str()))?;
+            Some((name.as_str(), &Value::Null))
+        });
+        let Some((name, _)) = next else {
+            return Ok(None);
+        };
+        self.next = next;
+        let key = serde::de::value::BorrowedStrDeserializer::new(name);
+        seed.deserialize(key).map(Some)
     }
 
-    fn next_value_seed<S: serde::de::DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<S::Value, FieldError> {
-        read_value(self.next.take(), seed)
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, E> {
+        value_of(self.next.take(), seed)
     }
 }
 
-/// The fields of a map, all of them but those that are `null`.
-struct AllFields<'de> {
+/// The fields of a map, all of them; those that are `null` where the server has such.
+struct AllFields<'de, E> {
     entries: serde_json::map::Iter<'de>,
     next: Option<(&'de str, &'de Value)>,
+    error: PhantomData<E>,
 }
 
-impl<'de> MapAccess<'de> for AllFields<'de> {
-    type Error = FieldError;
+impl<'de, E: ReadError> MapAccess<'de> for AllFields<'de, E> {
+    type Error = E;
 
-    fn next_key_seed<K: serde::de::DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, FieldError> {
-        let Some((name, value)) = self.entries.find(|(_, value)| !value.is_null()) else {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, E> {
+        let Some((name, value)) = self
+            .entries
+            .find(|(_, value)| E::HAS_NULLS || !value.is_null())
+        else {
             return Ok(None);
         };
         self.next = Some((name, value));
         let key = serde::de::value::BorrowedStrDeserializer::new(name);
         let read = seed.deserialize(key);
-        read.map(Some)
-            .map_err(|error: FieldError| error.within(name))
+        read.map(Some).map_err(|error: E| error.within(name))
     }
 
-    fn next_value_seed<S: serde::de::DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<S::Value, FieldError> {
-        read_value(self.next.take(), seed)
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, E> {
+        value_of(self.next.take(), seed)
     }
 }
 
 /// The value of the field whose name was read before it.
-fn read_value<'de, S: serde::de::DeserializeSeed<'de>>(
+fn value_of<'de, S: DeserializeSeed<'de>, E: ReadError>(
     field: Option<(&str, &'de Value)>,
     seed: S,
-) -> Result<S::Value, FieldError> {
+) -> Result<S::Value, E> {
     let (name, value) = field.expect("a key comes before its value");
     let strict = Strict {
         value,
         in_list: false,
+        name: None,
+        error: PhantomData,
     };
-    seed.deserialize(strict).map_err(|error| error.within(name))
+    seed.deserialize(strict)
+        .map_err(|error: E| error.within(name))
 }
 
 /// The elements of a list.
-struct Elements<'de> {
+struct Elements<'de, E> {
     left: std::slice::Iter<'de, Value>,
     count: usize,
+    error: PhantomData<E>,
 }
 
-impl<'de> SeqAccess<'de> for Elements<'de> {
-    type Error = FieldError;
+impl<'de, E: ReadError> SeqAccess<'de> for Elements<'de, E> {
+    type Error = E;
 
-    fn next_element_seed<S: serde::de::DeserializeSeed<'de>>(
+    fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
-    ) -> Result<Option<S::Value>, FieldError> {
+    ) -> Result<Option<S::Value>, E> {
         let Some(value) = self.left.next() else {
             return Ok(None);
         };
@@ -383,10 +464,12 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
         let strict = Strict {
             value,
             in_list: true,
+            name: None,
+            error: PhantomData,
         };
         let read = seed.deserialize(strict);
         read.map(Some)
-            .map_err(|error| error.within(&format!("[{place}]")))
+            .map_err(|error: E| error.within(&format!("[{place}]")))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -395,52 +478,45 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
 }
 
 /// A string that names a choice.
-struct Choice<'de>(&'de str);
+struct Choice<'de, E> {
+    text: &'de str,
+    error: PhantomData<E>,
+}
 
-impl<'de> EnumAccess<'de> for Choice<'de> {
-    type Error = FieldError;
-    type Variant = Chosen;
+impl<'de, E: ReadError> EnumAccess<'de> for Choice<'de, E> {
+    type Error = E;
+    type Variant = Chosen<E>;
 
-    fn variant_seed<S: serde::de::DeserializeSeed<'de>>(
-        self,
-        seed: S,
-    ) -> Result<(S::Value, Chosen), FieldError> {
-        let name: serde::de::value::StrDeserializer<'de, FieldError> = self.0.into_deserializer();
-        Ok((seed.deserialize(name)?, Chosen))
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Chosen<E>), E> {
+        let name: serde::de::value::StrDeserializer<'de, E> = self.text.into_deserializer();
+        Ok((seed.deserialize(name)?, Chosen(PhantomData)))
     }
 }
 
 /// A choice, which says nothing more.
-struct Chosen;
+struct Chosen<E>(PhantomData<E>);
 
-impl<'de> VariantAccess<'de> for Chosen {
-    type Error = FieldError;
+impl<'de, E: ReadError> VariantAccess<'de> for Chosen<E> {
+    type Error = E;
 
-    fn unit_variant(self) -> Result<(), FieldError> {
+    fn unit_variant(self) -> Result<(), E> {
         Ok(())
     }
 
-    fn newtype_variant_seed<S: serde::de::DeserializeSeed<'de>>(
-        self,
-        _seed: S,
-    ) -> Result<S::Value, FieldError> {
-        Err(FieldError::custom("is a choice without fields"))
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, _seed: S) -> Result<S::Value, E> {
+        Err(E::custom("is a choice without fields"))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(
-        self,
-        _length: usize,
-        _visitor: V,
-    ) -> Result<V::Value, FieldError> {
-        Err(FieldError::custom("is a choice without fields"))
+    fn tuple_variant<V: Visitor<'de>>(self, _length: usize, _visitor: V) -> Result<V::Value, E> {
+        Err(E::custom("is a choice without fields"))
     }
 
     fn struct_variant<V: Visitor<'de>>(
         self,
         _fields: &'static [&'static str],
         _visitor: V,
-    ) -> Result<V::Value, FieldError> {
-        Err(FieldError::custom("is a choice without fields"))
+    ) -> Result<V::Value, E> {
+        Err(E::custom("is a choice without fields"))
     }
 }
 

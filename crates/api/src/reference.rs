@@ -60,16 +60,21 @@ pub fn markdown(schemas: &Schemas) -> String {
     let mut page = INTRODUCTION.to_owned();
     write_limits(&mut page);
     write_events(&mut page);
+    write_commands(&mut page, schemas);
+    write_stream(&mut page);
+    page.push_str(WRITTEN);
+    page
+}
+
+/// Writes the sections of a page with all commands, one for each noun.
+pub fn write_commands(page: &mut String, schemas: &Schemas) {
     for (noun, shapes) in &schemas.nouns {
         page.push_str(&format!("\n## {}\n", noun.title));
         for (entry, shapes) in noun.entries.iter().zip(shapes) {
             let types = Types { schemas, shapes };
-            types.write_command(&mut page, &entry.command);
+            types.write_command(page, &entry.command);
         }
     }
-    write_stream(&mut page);
-    page.push_str(WRITTEN);
-    page
 }
 
 fn write_limits(page: &mut String) {

@@ -109,8 +109,8 @@ impl Schemas {
         }
     }
 
-    /// The schema file: the commands in their order, and the types that they name.
-    pub fn document(&self) -> Value {
+    /// The schema file of that title: the commands in their order, and the types that they name.
+    pub fn document(&self, title: &str) -> Value {
         let commands = self.nouns.iter().flat_map(|(noun, shapes)| {
             let pairs = noun.entries.iter().zip(shapes);
             pairs.map(|(entry, shapes)| {
@@ -129,7 +129,7 @@ impl Schemas {
         });
         json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "title": "The RPC of Allosaur",
+            "title": title,
             "commands": commands.collect::<Vec<Value>>(),
             "$defs": self.definitions,
         })

@@ -149,10 +149,11 @@ fn four_names_are_another_command_in_each_mode() {
 #[test]
 fn what_is_written_from_the_table_is_fresh() {
     let schemas = schemas();
-    let document = serde_json::to_string_pretty(&schemas.document()).expect("it is JSON");
+    let document =
+        serde_json::to_string_pretty(&schemas.document("The RPC of Allosaur")).expect("it is JSON");
     check_written("docs/reference/rpc.md", &reference::markdown(&schemas));
     check_written("docs/reference/rpc.schema.json", &(document + "\n"));
-    for (module, text) in python::modules(&schemas) {
+    for (module, text) in python::modules(&schemas, "crates/api") {
         check_written(&format!("python/allosaur/rpc/types/{module}.py"), &text);
     }
 }

@@ -1,9 +1,11 @@
 //! Counters with their meaning, and the report of them that the RPC gives.
 
-use allosaur_api::Error;
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use crate::params::Params;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::read::{Done, Listed};
 
 /// How bad it is when a counter counts. The numbers are those of the RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,53 +120,119 @@ macro_rules! counters {
     (@zero zero) => { true };
 }
 
-/// Answers a request for counters: `meta`, `zero`, `mask` and `clear` as the RPC has them.
-///
-/// # Errors
-/// When a parameter has the wrong type.
-pub fn report(params: &Value, tables: &mut [&mut dyn Counters]) -> Result<Value, Error> {
-    let params = Params::new(params);
-    let meta = params.bool_or("meta", false)?;
-    let zero = params.bool_or("zero", false)?;
-    let clear = params.bool_or("clear", false)?;
-    let mask = params.strings("mask")?;
-    if clear {
-        tables.iter_mut().for_each(|table| table.clear());
-        return Ok(Value::Bool(true));
+/// What of counters is wanted.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CounterParams {
+    /// What the counters mean is wanted, not their values.
+    pub meta: bool,
+    /// Counters that are zero are wanted, too.
+    pub zero: bool,
+    /// Whether to set all to zero; nothing else is done then.
+    pub clear: bool,
+    /// The names of the tables that are wanted; all without any.
+    pub mask: Listed<String>,
+}
+
+/// What of counters was wanted.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CounterReport {
+    /// They were set to zero.
+    Cleared(Done),
+    /// What they mean, by the names of their tables.
+    Meta(BTreeMap<&'static str, CounterTable>),
+    /// Their values by their names, by the names of their tables.
+    Values(BTreeMap<&'static str, CounterValues>),
+}
+
+/// Values of counters by their names.
+pub type CounterValues = BTreeMap<&'static str, u64>;
+
+/// A table of counters.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CounterTable {
+    /// Its name.
+    name: &'static str,
+    /// Its counters.
+    meta: Vec<CounterDescription>,
+}
+
+/// What a counter means.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CounterDescription {
+    /// Its name.
+    name: &'static str,
+    /// What it counts.
+    help: &'static str,
+    /// Of what, such as `pkts`, `bytes`, `ops`.
+    unit: &'static str,
+    /// Whether it is reported when it is zero.
+    zero: bool,
+    /// How bad it is when it counts: 18 is nothing wrong, 19 worth a look, 20 an error.
+    info: u8,
+}
+
+/// Answers a request for counters.
+pub fn report(params: &CounterParams, tables: &mut [&mut dyn Counters]) -> CounterReport {
+    let mut report = params.report();
+    for table in tables {
+        params.add(&mut report, *table);
     }
-    let mut reply = Map::new();
-    for table in tables.iter() {
-        if meta {
-            reply.insert(table.name().to_owned(), meta_of(&**table));
-        } else if mask.is_empty() || mask.contains(&table.name()) {
-            let values = values_of(&**table, zero);
-            if !values.is_empty() {
-                reply.insert(table.name().to_owned(), Value::Object(values));
+    report
+}
+
+impl CounterParams {
+    /// The report on no tables.
+    pub fn report(&self) -> CounterReport {
+        match (self.clear, self.meta) {
+            (true, _) => CounterReport::Cleared(Done),
+            (false, true) => CounterReport::Meta(BTreeMap::new()),
+            (false, false) => CounterReport::Values(BTreeMap::new()),
+        }
+    }
+
+    /// Adds a table to a report, or clears it.
+    pub fn add(&self, report: &mut CounterReport, table: &mut dyn Counters) {
+        let name = table.name();
+        match report {
+            CounterReport::Cleared(_) => table.clear(),
+            CounterReport::Meta(tables) => {
+                tables.insert(name, meta_of(table));
+            }
+            CounterReport::Values(tables) => {
+                let mask = &self.mask.0;
+                if mask.is_empty() || mask.iter().any(|wanted| wanted == name) {
+                    let values = values_of(table, self.zero);
+                    if !values.is_empty() {
+                        tables.insert(name, values);
+                    }
+                }
             }
         }
     }
-    Ok(Value::Object(reply))
 }
 
-fn meta_of(table: &dyn Counters) -> Value {
-    let rows = table.meta().iter().map(|row| {
-        json!({
-            "name": row.name,
-            "help": row.help,
-            "unit": row.unit,
-            "zero": row.zero,
-            "info": row.severity as u8,
-        })
+fn meta_of(table: &dyn Counters) -> CounterTable {
+    let rows = table.meta().iter().map(|row| CounterDescription {
+        name: row.name,
+        help: row.help,
+        unit: row.unit,
+        zero: row.zero,
+        info: row.severity as u8,
     });
-    json!({"name": table.name(), "meta": rows.collect::<Vec<_>>()})
+    CounterTable {
+        name: table.name(),
+        meta: rows.collect(),
+    }
 }
 
 /// The values of a table, those that are zero only where they are asked for.
-pub fn values_of(table: &dyn Counters, zero: bool) -> Map<String, Value> {
+pub fn values_of(table: &dyn Counters, zero: bool) -> CounterValues {
     let rows = table.meta().iter().enumerate();
     let values = rows.map(|(index, row)| (row, table.value(index)));
     values
         .filter(|(row, value)| zero || row.zero || *value != 0)
-        .map(|(row, value)| (row.name.to_owned(), Value::from(value)))
+        .map(|(row, value)| (row.name, value))
         .collect()
 }

@@ -1,14 +1,77 @@
-//! Tables that are read a page at a time by requests, which learn when the table changed meanwhile.
+//! Reading a table in pages, as the methods do whose names end in `iter`. A page goes on where the one
+//! before ended; when the table has changed in between, it has to begin anew.
 
 use allosaur_api::Error;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::params::{Params, failed_check};
+use crate::read::failed_check;
 
-/// Most items of a page.
+/// The most that a page has.
 const PAGE_MAX: u16 = 255;
 
-/// How far the reader of a table is. Items have keys (a number, an address) by which the next is found.
+/// Which page of a table.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PageParams {
+    /// Whether to begin with the first; else the page goes on behind the one before.
+    pub reset: bool,
+    /// The most that the page may have, 1 to 255.
+    #[schemars(required)]
+    pub count: Option<u16>,
+}
+
+impl PageParams {
+    /// How many there may be on the page; `structure` is TRex's name of the parameters.
+    ///
+    /// # Errors
+    /// When it is none, or too many.
+    pub fn count(&self, structure: &str) -> Result<usize, Error> {
+        match self.count.unwrap_or_default() {
+            0 => Err(failed_check(structure, "Count", "required")),
+            count @ 1..=PAGE_MAX => Ok(count.into()),
+            _ => Err(failed_check(structure, "Count", "lte")),
+        }
+    }
+}
+
+/// A page of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
+pub struct Page<T> {
+    /// Whether the table has nothing.
+    pub empty: bool,
+    /// Whether there was nothing left to go on with.
+    pub stopped: bool,
+    /// What is on the page, in the order of the table.
+    pub data: Option<Vec<T>>,
+}
+
+impl<T> Page<T> {
+    /// The page of a table that has nothing.
+    pub const EMPTY: Page<T> = Page {
+        empty: true,
+        stopped: false,
+        data: None,
+    };
+    /// The page behind the last.
+    pub const STOPPED: Page<T> = Page {
+        empty: false,
+        stopped: true,
+        data: None,
+    };
+
+    /// A page with something on it.
+    pub fn of(data: Vec<T>) -> Page<T> {
+        Page {
+            empty: false,
+            stopped: false,
+            data: Some(data),
+        }
+    }
+}
+
+/// How far a table was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cursor<K> {
     /// At the end, or not begun.
@@ -18,36 +81,29 @@ pub enum Cursor<K> {
     Before(K, u64),
 }
 
-/// Answers a `*_iter` request (`reset`, `count`) about a table, `structure` by the reference's name of
-/// its parameters. `epoch` changes with the table's keys.
+/// Answers a request for a page. `structure` is TRex's name of the parameters, `first` the key of the
+/// first item; `item` gives an item by its key, and the key behind it.
 ///
 /// # Errors
-/// When the parameters are wrong, or the table changed since the first page.
-pub fn page<K: Copy>(
+/// When a parameter is wrong, or the table has changed since the page before.
+pub fn page<K: Copy, T>(
     cursor: &mut Cursor<K>,
-    params: &Value,
+    params: PageParams,
     structure: &str,
     epoch: u64,
     first: Option<K>,
-    mut item: impl FnMut(K) -> (Value, Option<K>),
-) -> Result<Value, Error> {
-    let params = Params::new(params);
-    let reset = params.bool_or("reset", false)?;
-    let count: u16 = params.number_or("count", 0)?;
-    match count {
-        0 => return Err(failed_check(structure, "Count", "required")),
-        1..=PAGE_MAX => {}
-        _ => return Err(failed_check(structure, "Count", "lte")),
-    }
-    if reset {
+    mut item: impl FnMut(K) -> (T, Option<K>),
+) -> Result<Page<T>, Error> {
+    let count = params.count(structure)?;
+    if params.reset {
         let Some(first) = first else {
             *cursor = Cursor::Stopped;
-            return Ok(json!({"empty": true, "stopped": false, "data": null}));
+            return Ok(Page::EMPTY);
         };
         *cursor = Cursor::Before(first, epoch);
     }
     let Cursor::Before(key, begun) = *cursor else {
-        return Ok(json!({"empty": false, "stopped": true, "data": null}));
+        return Ok(Page::STOPPED);
     };
     if begun != epoch {
         return Err(Error::execution(
@@ -56,11 +112,11 @@ pub fn page<K: Copy>(
     }
     let mut data = Vec::new();
     let mut next = Some(key);
-    while let Some(key) = next.filter(|_| data.len() < usize::from(count)) {
+    while let Some(key) = next.filter(|_| data.len() < count) {
         let (value, behind) = item(key);
         data.push(value);
         next = behind;
     }
     *cursor = next.map_or(Cursor::Stopped, |next| Cursor::Before(next, epoch));
-    Ok(json!({"empty": false, "stopped": false, "data": data}))
+    Ok(Page::of(data))
 }

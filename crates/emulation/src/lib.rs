@@ -32,11 +32,14 @@ pub mod ping;
 pub mod plugin;
 pub mod plugins;
 mod prefetch;
+pub mod read;
 pub mod ready;
 pub mod rpc;
 mod slab;
 mod sockets;
+pub mod spec;
 mod sums;
+mod target;
 #[cfg(test)]
 mod test_net;
 pub mod timers;

@@ -17,10 +17,9 @@ use allosaur_api::Error;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use rustc_hash::FxHashMap;
-use serde_json::Value;
 
 use crate::client::ClientId;
-use crate::iter::{Cursor, page};
+use crate::iter::{Cursor, Page, PageParams, page};
 use crate::memory;
 use crate::plugin::Context;
 use crate::slab::Slab;
@@ -290,16 +289,18 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
     ///
     /// # Errors
     /// When the parameters are wrong, or neighbors went since the iteration began.
-    pub fn page(
+    pub fn page<T>(
         &mut self,
-        params: &Value,
+        params: PageParams,
         structure: &str,
-        describe: impl Fn(&Neighbor<A>) -> Value,
-    ) -> Result<Value, Error> {
+        describe: impl Fn(&Neighbor<A>) -> T,
+    ) -> Result<Page<T>, Error> {
         let entries = &self.entries;
         let item = |slot| {
-            let value = entries.get(slot).map_or(Value::Null, &describe);
-            (value, entries.next(slot))
+            let entry = entries
+                .get(slot)
+                .expect("a cursor of this epoch is at an entry");
+            (describe(entry), entries.next(slot))
         };
         let (epoch, first) = (self.changes, entries.first());
         page(&mut self.cursor, params, structure, epoch, first, item)

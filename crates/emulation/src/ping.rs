@@ -4,13 +4,14 @@
 use allosaur_api::Error;
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use rustc_hash::FxHashMap;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::client::ClientId;
-use crate::counters::{self, Counters};
+use crate::counters::{self, CounterParams, CounterReport};
 use crate::memory;
-use crate::params::{Params, failed_check, mismatch};
 use crate::plugin::Context;
+use crate::read::{Done, Float32, failed_check};
 use crate::timers::TimerId;
 
 /// Bytes of the mark and the time of sending, with which the data of a request begins.
@@ -52,34 +53,59 @@ pub struct PingRequest {
     pub payload_bytes: u16,
 }
 
-impl PingRequest {
-    /// Reads the parameters that both families have; `structure` is the reference's name of them.
+/// What both families of pings can be told.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(default, bound(deserialize = "A: Deserialize<'de> + Default"))]
+#[schemars(rename = "Ping{A}", bound = "A: JsonSchema + Default")]
+pub struct PingParams<A> {
+    /// Where to; without it to the client's gateway.
+    pub dst: A,
+    /// From which of the client's addresses; of IPv6 only.
+    pub src: A,
+    /// How many requests.
+    pub amount: u32,
+    /// How many a second; none while it is negative.
+    pub pace: Float32,
+    /// For how many seconds after the last request replies count, and the counters can be read.
+    pub timeout: u8,
+    /// Bytes behind the ICMP header, at least 16.
+    #[serde(rename = "payloadSize")]
+    pub payload_bytes: u16,
+}
+
+impl<A: Default> Default for PingParams<A> {
+    fn default() -> PingParams<A> {
+        PingParams {
+            dst: A::default(),
+            src: A::default(),
+            amount: 5,
+            pace: Float32(1.0),
+            timeout: 5,
+            payload_bytes: PAYLOAD_BYTES_MIN,
+        }
+    }
+}
+
+impl<A> PingParams<A> {
+    /// Checks what both families have; `structure` is the reference's name of the parameters.
     ///
     /// # Errors
-    /// When one has a wrong type or value.
-    pub fn parse(params: &Value, structure: &str) -> Result<PingRequest, Error> {
-        let params = Params::new(params);
-        let amount = params.number_or("amount", 5_u32)?;
-        let pace = match params.get("pace") {
-            None => 1.0,
-            Some(pace) => pace.as_f64().ok_or_else(|| mismatch(pace, "float32"))?,
-        };
-        let timeout = params.number_or("timeout", 5_u8)?;
-        let payload_bytes = params.number_or("payloadSize", PAYLOAD_BYTES_MIN)?;
+    /// When one has a wrong value.
+    pub fn check(&self, structure: &str) -> Result<PingRequest, Error> {
         let checks = [
-            (amount == 0, "Amount", "ne"),
-            (pace == 0.0, "Pace", "ne"),
-            (timeout == 0, "Timeout", "ne"),
-            (payload_bytes < PAYLOAD_BYTES_MIN, "PayloadSize", "gte"),
+            (self.amount == 0, "Amount", "ne"),
+            (self.pace.0 == 0.0, "Pace", "ne"),
+            (self.timeout == 0, "Timeout", "ne"),
+            (self.payload_bytes < PAYLOAD_BYTES_MIN, "PayloadSize", "gte"),
         ];
         if let Some((_, field, check)) = checks.into_iter().find(|(is_wrong, ..)| *is_wrong) {
             return Err(failed_check(structure, field, check));
         }
         Ok(PingRequest {
-            amount,
-            pace,
-            timeout: Nanos::from(timeout) * SECOND,
-            payload_bytes,
+            amount: self.amount,
+            pace: self.pace.0,
+            timeout: Nanos::from(self.timeout) * SECOND,
+            payload_bytes: self.payload_bytes,
         })
     }
 }
@@ -174,11 +200,11 @@ impl<T: Copy> Pings<T> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn stop(&mut self, context: &mut Context<'_>, client: ClientId) -> Result<Value, Error> {
+    pub fn stop(&mut self, context: &mut Context<'_>, client: ClientId) -> Result<Done, Error> {
         let ping = self.pings.remove(&client);
         let ping = ping.ok_or_else(|| Error::execution("There is no active pinging."))?;
         context.cancel_timer(ping.timer);
-        Ok(Value::Bool(true))
+        Ok(Done)
     }
 
     /// Forgets the ping of a client that goes.
@@ -269,13 +295,17 @@ impl<T: Copy> Pings<T> {
     ///
     /// # Errors
     /// When there is no ping, or a parameter is wrong.
-    pub fn report(&mut self, client: ClientId, params: &Value) -> Result<Value, Error> {
+    pub fn report(
+        &mut self,
+        client: ClientId,
+        params: &CounterParams,
+    ) -> Result<CounterReport, Error> {
         let none = "No available ping at the moment. Expired or not started.";
         let ping = self.pings.get_mut(&client);
         let ping = ping.ok_or_else(|| Error::execution(none))?;
         let before = ping.counters.clone();
-        let reply = counters::report(params, &mut [&mut ping.counters as &mut dyn Counters])?;
-        if reply == json!(true) {
+        let report = counters::report(params, &mut [&mut ping.counters]);
+        if params.clear {
             // Only replies are counted anew.
             ping.counters = PingCounters {
                 sent: before.sent,
@@ -286,7 +316,7 @@ impl<T: Copy> Pings<T> {
                 ..PingCounters::default()
             };
         }
-        Ok(reply)
+        Ok(report)
     }
 }
 

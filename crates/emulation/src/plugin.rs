@@ -2,7 +2,7 @@
 //!
 //! A plugin is one object a namespace, which keeps the states of all clients that have it. The
 //! emulation calls it with a [`Context`], by which it reads clients, sends frames, sets timers and
-//! tells other plugins what changed. A [`Spec`] describes it; one list has them all
+//! tells other plugins what changed. A [`Spec`](crate::spec::Spec) describes it; one list has them all
 //! (`plugins/mod.rs`).
 
 use std::any::Any;
@@ -21,11 +21,10 @@ use allosaur_packet::network::ipv6::Ipv6Header;
 use serde_json::Value;
 
 use crate::client::{Client, ClientId};
-use crate::counters::{CounterMeta, Counters};
+use crate::counters::Counters;
 use crate::exports::{ExportReport, Exports};
-use crate::frame::{Frame, FrameKind};
+use crate::frame::Frame;
 use crate::namespace::Namespace;
-use crate::params::Params;
 use crate::timers::{Owner, TimerId, Timers};
 use crate::tls::{TlsClient, TlsClients, TlsSettings, TlsSettingsError};
 use crate::transmit::TxQueue;
@@ -42,90 +41,6 @@ pub struct PluginError(pub String);
 impl From<Error> for PluginError {
     fn from(error: Error) -> Self {
         PluginError(error.to_string())
-    }
-}
-
-/// Whom a method of a plugin is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A namespace (`tun`).
-    Namespace,
-    /// A client of it (`tun` and `mac`).
-    Client,
-}
-
-/// A method of the RPC that a plugin has.
-#[derive(Clone, Copy, Debug)]
-pub struct Method {
-    /// Its name.
-    pub name: &'static str,
-    /// Whom it is about.
-    pub target: Target,
-    /// Whether the caller must give the `api_h` that it got by `api_sync_v2`.
-    pub needs_api: bool,
-}
-
-impl Method {
-    /// A method by its name, whom it is about, and whether its caller must give the `api_h`.
-    pub const fn new(name: &'static str, target: Target, needs_api: bool) -> Method {
-        Method {
-            name,
-            target,
-            needs_api,
-        }
-    }
-}
-
-/// A request for a method of a plugin.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'c> {
-    /// The name of the method.
-    pub method: &'c str,
-    /// The client that it is about, when its target is a client.
-    pub client: Option<ClientId>,
-    /// All parameters.
-    pub params: &'c Value,
-}
-
-/// What makes a plugin for a namespace, from the init JSON.
-pub type Create = fn(&mut Context<'_>, &Value) -> Result<Box<dyn Plugin>, PluginError>;
-
-/// The description of a plugin.
-#[derive(Debug)]
-pub struct Spec {
-    /// Its name in the RPC.
-    pub name: &'static str,
-    /// Which frames it takes.
-    pub frames: &'static [FrameKind],
-    /// Its methods.
-    pub methods: &'static [Method],
-    /// Its tables of counters: what tells their names apart, where it has several, and what they mean.
-    pub counters: &'static [(&'static str, &'static [CounterMeta])],
-    /// What its init JSON may have, in a client or in a namespace.
-    pub keys: Keys,
-    /// Makes it for a namespace, from the namespace's init JSON (null when it was not given).
-    pub create: Create,
-}
-
-/// What the init JSON of a plugin may have.
-#[derive(Clone, Copy, Debug)]
-pub enum Keys {
-    /// These; others are refused. A namespace's may stand in a client's, as defaults of both have them.
-    Only(&'static [&'static str]),
-    /// The plugin looks itself.
-    Own,
-}
-
-impl Keys {
-    /// Refuses a key that is not known.
-    ///
-    /// # Errors
-    /// When there is one.
-    pub(crate) fn check(self, init: &Value) -> Result<(), PluginError> {
-        match self {
-            Keys::Only(known) => Ok(Params::new(init).only(known)?),
-            Keys::Own => Ok(()),
-        }
     }
 }
 
@@ -258,15 +173,6 @@ pub trait Plugin: AsAny + Send {
         let _ = (context, client, event);
     }
 
-    /// Answers a method of the spec.
-    ///
-    /// # Errors
-    /// When it cannot be done; nothing has changed then.
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let _ = context;
-        Err(Error::execution(format!("no method {}", call.method)))
-    }
-
     /// What a client still lacks, by this protocol, before it can send packets of a family through
     /// its gateway: a noun for the user. `None` when it lacks nothing.
     fn missing(&self, client: ClientId, is_ipv6: bool) -> Option<&'static str> {
@@ -275,15 +181,18 @@ pub trait Plugin: AsAny + Send {
     }
 
     /// Shows the counters of a client, or those of the namespace itself, each table with its place in
-    /// [`Spec::counters`].
+    /// [`Spec::counters`](crate::spec::Spec::counters).
     fn counters(
         &mut self,
         namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         let _ = (namespace, client, show);
     }
+
+    /// The counters of a namespace or a client were set to zero: those that they are copied from follow.
+    fn counters_cleared(&mut self) {}
 
     /// The namespace shall make no more clients by itself.
     fn stop_auto_trigger(&mut self) {}

@@ -122,20 +122,20 @@ fn keys_that_nobody_knows_are_refused_with_what_was_meant() {
     hosts.refused(
         "ctx_client_add",
         add(other),
-        "\"ipv4_gw\": is it \"ipv4_dg\"?",
+        "\"ipv4_gw\" in clients[0]: is it \"ipv4_dg\"?",
     );
     let mut other = client(9);
     other["color"] = json!(1);
     hosts.refused(
         "ctx_client_add",
         add(other),
-        "\"color\": there are mac, ipv4,",
+        "\"color\" in clients[0]: there are mac, ipv4,",
     );
     let tunnel = json!({"vport": 1, "vlan": 5});
     hosts.refused(
         "ctx_add",
         json!({"tunnels": [tunnel]}),
-        "unknown field \"vlan\"",
+        "unknown field \"vlan\" in tunnels[0]",
     );
     let tunnel = json!({"vport": 1, "tsi": [5, 0]});
     hosts.refused("ctx_client_iter", json!({"tun": tunnel}), "is it \"tci\"?");
@@ -236,7 +236,7 @@ fn keys_that_nobody_knows_are_refused_in_objects_of_an_init_json_too() {
         (
             "dns",
             json!({"name_server": true, "database": {"a.b": [{"answers": "10.0.0.1"}]}}),
-            "\"answers\" in an entry of a domain: is it \"answer\"?",
+            "\"answers\" in database.a.b[0]: is it \"answer\"?",
         ),
     ]) {
         refused_plugin(&mut hosts, number, name, &init, words);

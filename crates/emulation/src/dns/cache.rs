@@ -2,38 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use allosaur_api::Error;
 use allosaur_engine::time::Nanos;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::kind::{Class, Kind};
 use super::message::Record;
-use crate::params::Params;
+use crate::iter::Page;
 
 /// Nanoseconds of a second.
 const SECOND: Nanos = 1_000_000_000;
-
-/// Most answers of a page of the RPC.
-const PAGE_MAX: u16 = 255;
-
-/// Reads `reset` and `count` of a request for a page; `params_type` is the reference's name of the
-/// parameters.
-///
-/// # Errors
-/// When they have wrong types, or the count is not 1 to 255.
-pub(crate) fn page_params(params: &Value, params_type: &str) -> Result<(bool, usize), Error> {
-    let params = Params::new(params);
-    let reset = params.bool_or("reset", false)?;
-    let count = params.number_or("count", 0_u16)?;
-    let tag = match count {
-        0 => "required",
-        1..=PAGE_MAX => return Ok((reset, usize::from(count))),
-        _ => "lte",
-    };
-    Err(Error::execution(format!(
-        "Key: '{params_type}.Count' Error:Field validation for 'Count' failed on the '{tag}' tag"
-    )))
-}
 
 /// What makes an answer the same one.
 type Key = (String, Kind, Class, String);
@@ -55,6 +33,23 @@ pub(crate) struct Cache {
     next: u64,
     /// The first entry of the next page.
     page: u64,
+}
+
+/// An answer that is kept, in the RPC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct CachedAnswer {
+    /// The name.
+    name: String,
+    /// The type, such as `A`.
+    dns_type: String,
+    /// The class, such as `IN`.
+    dns_class: String,
+    /// For how many seconds it was said to hold.
+    ttl: u32,
+    /// The answer.
+    answer: String,
+    /// For how many seconds it is kept still.
+    time_left: u64,
 }
 
 impl Cache {
@@ -106,25 +101,24 @@ impl Cache {
     }
 
     /// A page of `count` answers, as the RPC has it; `reset` begins with the first.
-    pub(crate) fn page(&mut self, now: Nanos, reset: bool, count: usize) -> Value {
+    pub(crate) fn page(&mut self, now: Nanos, reset: bool, count: usize) -> Page<CachedAnswer> {
         self.expire(now);
         if reset {
             self.page = 0;
         }
         let entries = self.entries.range(self.page..).take(count);
-        let rows: Vec<Value> = entries
+        let rows: Vec<CachedAnswer> = entries
             .clone()
             .map(|(_, entry)| entry.report(now))
             .collect();
         if let Some((last, _)) = entries.last() {
             self.page = last + 1;
         }
-        let stopped = !reset && rows.is_empty();
-        json!({
-            "empty": reset && rows.is_empty(),
-            "stopped": stopped,
-            "data": if rows.is_empty() { Value::Null } else { Value::Array(rows) },
-        })
+        match (rows.is_empty(), reset) {
+            (true, true) => Page::EMPTY,
+            (true, false) => Page::STOPPED,
+            (false, _) => Page::of(rows),
+        }
     }
 
     fn expire(&mut self, now: Nanos) {
@@ -141,16 +135,16 @@ impl Cache {
 }
 
 impl Entry {
-    fn report(&self, now: Nanos) -> Value {
+    fn report(&self, now: Nanos) -> CachedAnswer {
         let (name, kind, class, answer) = &self.key;
-        json!({
-            "name": name,
-            "dns_type": kind.to_string(),
-            "dns_class": class.to_string(),
-            "ttl": self.ttl_s,
-            "answer": answer,
-            "time_left": self.ends.saturating_sub(now).div_ceil(SECOND),
-        })
+        CachedAnswer {
+            name: name.clone(),
+            dns_type: kind.to_string(),
+            dns_class: class.to_string(),
+            ttl: self.ttl_s,
+            answer: answer.clone(),
+            time_left: self.ends.saturating_sub(now).div_ceil(SECOND),
+        }
     }
 }
 
@@ -169,10 +163,9 @@ mod tests {
         }
     }
 
-    fn names(page: &Value) -> Vec<&str> {
-        let rows = page["data"].as_array();
-        let rows = rows.map(Vec::as_slice).unwrap_or_default();
-        rows.iter().filter_map(|row| row["name"].as_str()).collect()
+    fn names(page: &Page<CachedAnswer>) -> Vec<&str> {
+        let rows = page.data.iter().flatten();
+        rows.map(|row| row.name.as_str()).collect()
     }
 
     #[test]
@@ -183,14 +176,11 @@ mod tests {
         cache.insert(SECOND, &record("a", 3));
         let page = cache.page(2 * SECOND, true, 255);
         assert_eq!(names(&page), ["a", "b"]);
-        assert_eq!(
-            (&page["data"][0]["time_left"], &page["data"][0]["ttl"]),
-            (&json!(2), &json!(3))
-        );
+        let first = &page.data.expect("there are some")[0];
+        assert_eq!((first.time_left, first.ttl), (2, 3));
         assert_eq!(names(&cache.page(4 * SECOND, true, 255)), ["b"]);
         cache.insert(4 * SECOND, &record("b", 0));
-        let empty = json!({"empty": true, "stopped": false, "data": null});
-        assert_eq!(cache.page(4 * SECOND, true, 255), empty);
+        assert_eq!(cache.page(4 * SECOND, true, 255), Page::EMPTY);
     }
 
     #[test]
@@ -201,11 +191,10 @@ mod tests {
         }
         assert_eq!(names(&cache.page(0, true, 2)), ["a", "b"]);
         assert_eq!(names(&cache.page(0, false, 2)), ["c"]);
-        let end = json!({"empty": false, "stopped": true, "data": null});
-        assert_eq!(cache.page(0, false, 2), end);
+        assert_eq!(cache.page(0, false, 2), Page::STOPPED);
         assert_eq!(names(&cache.page(0, true, 1)), ["a"]);
         cache.flush();
-        assert_eq!(cache.page(0, true, 1)["empty"], json!(true));
+        assert!(cache.page(0, true, 1).empty);
     }
 
     #[test]

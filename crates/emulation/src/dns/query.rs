@@ -1,11 +1,12 @@
 //! Queries that users ask for by the RPC or that auto-play makes.
 
 use allosaur_api::Error;
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::kind::{Class, Kind};
 use super::message::{Builder, Name, Question};
-use crate::params::{Params, mismatch};
+use crate::read::{Listable, Listed};
 
 /// A question, and by which network protocol it goes (multicast DNS only).
 #[derive(Clone, Debug)]
@@ -37,42 +38,58 @@ pub(crate) struct Naming {
     pub(crate) params: &'static str,
     /// Where the name is in a query, such as `.DnsQueryParams`, if deeper than the query.
     pub(crate) embedded: &'static str,
-    /// Type of the list.
-    pub(crate) list: &'static str,
 }
 
-/// Reads the `queries` of a request.
+/// The queries that users wrote, checked.
 ///
 /// # Errors
-/// When they are missing, have wrong types or unknown names.
-pub(crate) fn parse(params: &Value, naming: &Naming) -> Result<Vec<Query>, Error> {
+/// When one is wrong.
+pub(crate) fn parse<Q: Into<QueryFields>>(
+    queries: Queries<Q>,
+    naming: &Naming,
+) -> Result<Vec<Query>, Error> {
     let required = |path: String, field: &str| {
         Error::execution(format!(
             "Key: '{}.{path}' Error:Field validation for '{field}' failed on the 'required' tag",
             naming.params
         ))
     };
-    let list = Params::new(params).get("queries");
+    let list = queries.queries;
     let list = list.ok_or_else(|| required("Queries".to_owned(), "Queries"))?;
-    let list = list.as_array().ok_or_else(|| mismatch(list, naming.list))?;
-    let mut fields = Vec::new();
-    for (index, item) in list.iter().enumerate() {
-        let item = Params::new(item);
-        let name = item.string_or("name", "")?;
-        if name.is_empty() {
-            return Err(required(
-                format!("Queries[{index}]{}.Name", naming.embedded),
-                "Name",
-            ));
-        }
-        let kind = item.string_or("dns_type", "")?;
-        let class = item.string_or("dns_class", "")?;
-        fields.push((name, kind, class, item.bool_or("ipv6", false)?));
+    let list: Vec<QueryFields> = list.0.into_iter().map(Into::into).collect();
+    if let Some(index) = list.iter().position(|query| query.name.is_empty()) {
+        let path = format!("Queries[{index}]{}.Name", naming.embedded);
+        return Err(required(path, "Name"));
     }
-    let queries = fields.into_iter();
-    queries
-        .map(|(name, kind, class, ipv6)| Query::new(name, kind, class, ipv6))
-        .collect()
+    let queries = list
+        .iter()
+        .map(|query| Query::new(&query.name, &query.dns_type, &query.dns_class, query.ipv6));
+    queries.collect()
+}
+
+/// Queries to ask.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(bound = "Q: Deserialize<'de> + Listable + Default")]
+#[schemars(rename = "{Q}s")]
+pub(crate) struct Queries<Q> {
+    /// The queries, all in one message.
+    #[schemars(required)]
+    queries: Option<Listed<Q>>,
+}
+
+/// A query as users write it.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct QueryFields {
+    /// The name.
+    #[schemars(required)]
+    name: String,
+    /// The type, such as `A`, which it is without it.
+    dns_type: String,
+    /// The class, such as `IN`, which it is without it.
+    dns_class: String,
+    /// Whether to ask by IPv6; of multicast DNS only.
+    ipv6: bool,
 }
 
 /// One message with all questions.

@@ -1,16 +1,21 @@
 //! A [`MulticastHost`] in a namespace: its designator, its timer and its methods of the RPC.
 
-use allosaur_api::Error;
+use allosaur_api::{Command, Empty, Error, Example};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::groups::{GROUPS_MAX, Group, GroupError, SOURCES_MAX};
 use super::{Family, MTU_DEFAULT, MulticastHost, Mute, Query, report::Message};
 use crate::client::{Client, ClientId};
-use crate::iter::{Cursor, page};
-use crate::params::{Params, failed_check};
-use crate::plugin::{Context, PluginError};
+use crate::iter::{Cursor, Page, PageParams, page};
+use crate::params::Params;
+use crate::plugin::{Context, Plugin, PluginError};
+use crate::read::{self, Done, Listable, Listed, Mac, failed_check};
+use crate::spec::{OfNamespace, PluginCommand, about_namespace};
 use crate::timers::TimerId;
 
 const MTU_MIN: u16 = 256;
@@ -53,60 +58,37 @@ impl<A: AsRef<[u8]> + Copy> Refusal<A> {
     }
 }
 
-/// What a method of the RPC does.
+/// What was to be done with groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// Joins groups.
+    /// To join them.
     Add,
-    /// Leaves groups.
+    /// To leave them.
     Remove,
-    /// Adds sources to groups.
+    /// To add sources to them.
     AddSources,
-    /// Takes sources from groups.
+    /// To take sources from them.
     RemoveSources,
-    /// Lists groups.
-    Iterate,
-    /// Says who speaks, and how.
-    Settings,
-    /// Changes that.
-    SetSettings,
-}
-
-impl Verb {
-    /// By the name of a method, behind the family's prefix.
-    pub(crate) fn of_method(name: &str) -> Option<Verb> {
-        Some(match name {
-            "add" => Verb::Add,
-            "remove" => Verb::Remove,
-            "sg_add" => Verb::AddSources,
-            "sg_remove" => Verb::RemoveSources,
-            "iter" => Verb::Iterate,
-            "get_cfg" => Verb::Settings,
-            "set_cfg" => Verb::SetSettings,
-            _ => return None,
-        })
-    }
 }
 
 /// A family on the wire and in the RPC.
 pub(crate) trait Protocol: Family {
     /// What a group is called in errors.
     const GROUP: &'static str;
-    /// The name of an address in errors.
-    const ADDRESS_TYPE: &'static str;
-    /// The name of a pair of group and source in errors.
-    const PAIR_TYPE: &'static str;
     /// The names of parameters in errors.
     const ITERATE_TYPE: &'static str;
     /// The same, of the settings.
     const SET_TYPE: &'static str;
 
     /// An address in the RPC.
-    fn address(value: &Value) -> Result<Self::Address, Error>;
-    /// The address of all zeros.
-    fn unspecified() -> Self::Address;
+    type Wire: Into<Self::Address> + DeserializeOwned + Listable + Default + JsonSchema;
+    /// A group and a source in the RPC.
+    type Source: Into<(Self::Address, Self::Address)> + DeserializeOwned + Listable + JsonSchema;
     /// A group in the RPC.
-    fn describe(group: &Group<Self::Address>) -> Value;
+    type Description: Serialize + JsonSchema;
+
+    /// What the RPC says of a group.
+    fn describe(group: &Group<Self::Address>) -> Self::Description;
     /// The text of an error in the RPC, in a namespace, where the family has its own.
     fn refuse(namespace: &str, refusal: &Refusal<Self::Address>) -> Option<String>;
     /// Sends a report of the designator.
@@ -164,7 +146,7 @@ impl<F: Protocol> Membership<F> {
         Ok(Membership {
             host: MulticastHost::new(mtu, version),
             designator: params.mac("dmac")?.unwrap_or_default(),
-            waiting: addresses::<F>(params)?,
+            waiting: read::params::<Groups<F::Wire>>(init)?.addresses::<F>(),
             cursor: Cursor::Stopped,
             timer: TimerId::NONE,
             timer_at: None,
@@ -220,62 +202,76 @@ impl<F: Protocol> Membership<F> {
         self.set_timer(context);
     }
 
-    /// Answers a method of the RPC.
-    ///
-    /// # Errors
-    /// When a parameter is wrong, or a group is or is not there.
-    pub(crate) fn call(
+    /// Joins groups.
+    pub(crate) fn join_groups(
         &mut self,
         context: &mut Context<'_>,
-        verb: Verb,
-        given: &Value,
-    ) -> Result<Value, Error> {
-        let params = Params::new(given);
-        match verb {
-            Verb::Add => {
-                let groups = addresses::<F>(params)?;
-                let added = self.add(context, &groups);
-                refused::<F>(context, verb, added)
-            }
-            Verb::Remove => {
-                let groups = addresses::<F>(params)?;
-                let designator = self.designator;
-                let mut send = |message: Message<'_, _>, version| {
-                    F::transmit(context, designator, &message, version)
-                };
-                let removed = self.host.remove(&groups, &mut send);
-                let removed = removed.map_err(|(error, group)| (error, group, group));
-                refused::<F>(context, verb, removed)
-            }
-            Verb::AddSources | Verb::RemoveSources => {
-                let pairs = pairs::<F>(params)?;
-                let designator = self.designator;
-                let mut send = |message: Message<'_, _>, version| {
-                    F::transmit(context, designator, &message, version)
-                };
-                let done = if verb == Verb::AddSources {
-                    self.host.add_sources(&pairs, &mut send)
-                } else {
-                    self.host.remove_sources(&pairs, &mut send)
-                };
-                refused::<F>(context, verb, done)
-            }
-            Verb::Iterate => {
-                let groups = self.host.groups();
-                let (epoch, first) = (groups.changes(), groups.first());
-                let describe = |slot| {
-                    let group = groups.at(slot).map_or(Value::Null, F::describe);
-                    (group, groups.next(slot))
-                };
-                let cursor = &mut self.cursor;
-                page(cursor, given, F::ITERATE_TYPE, epoch, first, describe)
-            }
-            Verb::Settings => Ok(json!({
-                "mtu": self.host.mtu,
-                "dmac": self.designator.octets(),
-                "version": self.host.version(),
-            })),
-            Verb::SetSettings => self.configure(params),
+        groups: Groups<F::Wire>,
+    ) -> Result<Done, Error> {
+        let added = self.add(context, &groups.addresses::<F>());
+        refused::<F>(context, Verb::Add, added)
+    }
+
+    /// Leaves groups.
+    pub(crate) fn leave_groups(
+        &mut self,
+        context: &mut Context<'_>,
+        groups: Groups<F::Wire>,
+    ) -> Result<Done, Error> {
+        let designator = self.designator;
+        let mut send =
+            |message: Message<'_, _>, version| F::transmit(context, designator, &message, version);
+        let removed = self.host.remove(&groups.addresses::<F>(), &mut send);
+        let removed = removed.map_err(|(error, group)| (error, group, group));
+        refused::<F>(context, Verb::Remove, removed)
+    }
+
+    /// Adds sources to groups.
+    pub(crate) fn add_sources(
+        &mut self,
+        context: &mut Context<'_>,
+        sources: SourceParams<F::Source>,
+    ) -> Result<Done, Error> {
+        let designator = self.designator;
+        let mut send =
+            |message: Message<'_, _>, version| F::transmit(context, designator, &message, version);
+        let done = self.host.add_sources(&sources.pairs::<F>(), &mut send);
+        refused::<F>(context, Verb::AddSources, done)
+    }
+
+    /// Takes sources from groups.
+    pub(crate) fn remove_sources(
+        &mut self,
+        context: &mut Context<'_>,
+        sources: SourceParams<F::Source>,
+    ) -> Result<Done, Error> {
+        let designator = self.designator;
+        let mut send =
+            |message: Message<'_, _>, version| F::transmit(context, designator, &message, version);
+        let done = self.host.remove_sources(&sources.pairs::<F>(), &mut send);
+        refused::<F>(context, Verb::RemoveSources, done)
+    }
+
+    /// Lists groups.
+    pub(crate) fn page(&mut self, params: PageParams) -> Result<Page<F::Description>, Error> {
+        let groups = self.host.groups();
+        let (epoch, first) = (groups.changes(), groups.first());
+        let describe = |slot| {
+            let group = groups
+                .at(slot)
+                .expect("a cursor of this epoch is at a group");
+            (F::describe(group), groups.next(slot))
+        };
+        let cursor = &mut self.cursor;
+        page(cursor, params, F::ITERATE_TYPE, epoch, first, describe)
+    }
+
+    /// Who speaks, and how.
+    pub(crate) fn settings(&self) -> MembershipSettings {
+        MembershipSettings {
+            mtu: self.host.mtu,
+            dmac: Mac(self.designator),
+            version: self.host.version(),
         }
     }
 
@@ -291,10 +287,10 @@ impl<F: Protocol> Membership<F> {
         added.map_err(|(error, group)| (error, group, group))
     }
 
-    fn configure(&mut self, params: Params<'_>) -> Result<Value, Error> {
-        let mtu = params.number_or("mtu", 0)?;
-        let designator = params.mac("dmac")?.unwrap_or_default();
-        let version = params.number_or("version", 0_u8)?;
+    /// Changes who speaks, and how.
+    pub(crate) fn configure(&mut self, params: SetMembership) -> Result<Done, Error> {
+        let SetMembership { mtu, dmac, version } = params;
+        let mtu = mtu.unwrap_or_default();
         let invalid = match mtu {
             0 => "required",
             1..MTU_MIN => "gte",
@@ -309,13 +305,13 @@ impl<F: Protocol> Membership<F> {
         }
         self.host.mtu = mtu;
         // What is not given stays.
-        if designator != MacAddress::ZERO {
-            self.designator = designator;
+        if dmac != Mac::default() {
+            self.designator = dmac.0;
         }
         if version != 0 {
             self.host.set_version(version);
         }
-        Ok(Value::Bool(true))
+        Ok(Done)
     }
 
     fn set_timer(&mut self, context: &mut Context<'_>) {
@@ -334,7 +330,7 @@ fn refused<F: Protocol>(
     context: &Context<'_>,
     verb: Verb,
     result: Result<(), (GroupError, F::Address, F::Address)>,
-) -> Result<Value, Error> {
+) -> Result<Done, Error> {
     let refuse = |(error, group, source)| {
         let refusal = Refusal {
             verb,
@@ -346,30 +342,215 @@ fn refused<F: Protocol>(
         let own = F::refuse(&namespace, &refusal);
         Error::execution(own.unwrap_or_else(|| refusal.text(&namespace, F::GROUP)))
     };
-    result.map(|()| Value::Bool(true)).map_err(refuse)
+    result.map(|()| Done).map_err(refuse)
 }
 
-fn addresses<F: Protocol>(params: Params<'_>) -> Result<Vec<F::Address>, Error> {
-    let list = params.list("vec", &format!("[]{}", F::ADDRESS_TYPE))?;
-    list.into_iter().flatten().map(F::address).collect()
+/// Groups to join or to leave.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, bound = "W: DeserializeOwned + Listable + Default")]
+#[schemars(rename = "Groups{W}")]
+pub(crate) struct Groups<W> {
+    /// Their addresses.
+    vec: Listed<W>,
 }
 
-/// A group and a source.
-type Pair<F> = (<F as Family>::Address, <F as Family>::Address);
+impl<W> Default for Groups<W> {
+    fn default() -> Groups<W> {
+        let vec = Listed(Vec::new());
+        Groups { vec }
+    }
+}
 
-/// Pairs of group and source; null is none.
-fn pairs<F: Protocol>(params: Params<'_>) -> Result<Vec<Pair<F>>, Error> {
-    let list = params.list("vec", &format!("[]*{}", F::PAIR_TYPE))?;
-    let given = list.into_iter().flatten().filter(|pair| !pair.is_null());
-    let pairs = given.map(|pair| {
-        let pair = Params::object(pair, F::PAIR_TYPE)?;
-        let address = |name| match pair.get(name) {
-            Some(value) => F::address(value),
-            None => Ok(F::unspecified()),
-        };
-        Ok((address("g")?, address("s")?))
-    });
-    pairs.collect()
+impl<W> Groups<W> {
+    fn addresses<F: Protocol<Wire = W>>(self) -> Vec<F::Address>
+    where
+        W: Into<F::Address>,
+    {
+        self.vec.0.into_iter().map(Into::into).collect()
+    }
+}
+
+/// Sources of groups.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, bound = "S: DeserializeOwned + Listable")]
+#[schemars(rename = "{S}s")]
+pub(crate) struct SourceParams<S> {
+    /// The groups and their sources.
+    #[schemars(with = "Vec<S>")]
+    vec: Listed<Option<S>>,
+}
+
+impl<S> Default for SourceParams<S> {
+    fn default() -> SourceParams<S> {
+        let vec = Listed(Vec::new());
+        SourceParams { vec }
+    }
+}
+
+impl<S> SourceParams<S> {
+    /// Pairs of group and source.
+    fn pairs<F: Protocol>(self) -> Vec<(F::Address, F::Address)>
+    where
+        S: Into<(F::Address, F::Address)>,
+    {
+        self.vec.0.into_iter().flatten().map(Into::into).collect()
+    }
+}
+
+/// Who speaks for the groups of a namespace, and how.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MembershipSettings {
+    /// The longest report, in bytes.
+    mtu: u16,
+    /// The MAC address of the client that speaks.
+    dmac: Mac,
+    /// The version of the protocol.
+    version: u8,
+}
+
+/// What to change of that.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct SetMembership {
+    /// The longest report, 256 to 9000 bytes.
+    #[schemars(required)]
+    mtu: Option<u16>,
+    /// The MAC address of the client that speaks; without it the same as before.
+    dmac: Mac,
+    /// The version of the protocol; without it the same as before.
+    version: u8,
+}
+
+/// A plugin that has groups, for its commands.
+pub(crate) trait HasGroups: Plugin {
+    /// Whose groups they are.
+    type Family: Protocol;
+    /// Its groups.
+    fn membership(&mut self) -> &mut Membership<Self::Family>;
+}
+
+type Wire<P> = <<P as HasGroups>::Family as Protocol>::Wire;
+type Source<P> = <<P as HasGroups>::Family as Protocol>::Source;
+type Description<P> = <<P as HasGroups>::Family as Protocol>::Description;
+
+/// The row of a command that joins groups.
+pub(crate) const fn join_row<P: HasGroups>(name: &'static str, example: Example) -> PluginCommand {
+    Command {
+        name,
+        doc: "Has the clients of a namespace join multicast groups, from all sources.",
+        errors: &["a group is there already", "there would be too many groups"],
+        example,
+        ..about_namespace(&OfNamespace(
+            |plugin: &mut P, context, groups: Groups<Wire<P>>| {
+                plugin.membership().join_groups(context, groups)
+            },
+        ))
+    }
+}
+
+/// The row of a command that leaves groups.
+pub(crate) const fn leave_row<P: HasGroups>(name: &'static str, example: Example) -> PluginCommand {
+    Command {
+        name,
+        doc: "Has the clients of a namespace leave multicast groups.",
+        errors: &["a group is not there"],
+        example,
+        ..about_namespace(&OfNamespace(
+            |plugin: &mut P, context, groups: Groups<Wire<P>>| {
+                plugin.membership().leave_groups(context, groups)
+            },
+        ))
+    }
+}
+
+/// The row of a command that adds sources to groups.
+pub(crate) const fn add_sources_row<P: HasGroups>(
+    name: &'static str,
+    example: Example,
+) -> PluginCommand {
+    Command {
+        name,
+        doc: "Has the clients of a namespace listen to sources of multicast groups, which they join.",
+        errors: &[
+            "a source is there already",
+            "a group is there from all sources",
+            "there would be too many sources or groups",
+        ],
+        example,
+        ..about_namespace(&OfNamespace(
+            |plugin: &mut P, context, sources: SourceParams<Source<P>>| {
+                plugin.membership().add_sources(context, sources)
+            },
+        ))
+    }
+}
+
+/// The row of a command that takes sources from groups.
+pub(crate) const fn remove_sources_row<P: HasGroups>(
+    name: &'static str,
+    example: Example,
+) -> PluginCommand {
+    Command {
+        name,
+        doc: "Has the clients of a namespace listen to sources of multicast groups no more; with its last \
+              source a group is left.",
+        errors: &[
+            "a source or a group is not there",
+            "a group is there from all sources",
+        ],
+        example,
+        ..about_namespace(&OfNamespace(
+            |plugin: &mut P, context, sources: SourceParams<Source<P>>| {
+                plugin.membership().remove_sources(context, sources)
+            },
+        ))
+    }
+}
+
+/// The row of a command that lists groups.
+pub(crate) const fn page_row<P: HasGroups>(name: &'static str, example: Example) -> PluginCommand {
+    Command {
+        name,
+        doc: "Lists the multicast groups of a namespace, a page at a time.",
+        errors: &["groups have come or gone since the page before"],
+        example,
+        ..about_namespace(&OfNamespace(
+            |plugin: &mut P, _, params| -> Result<Page<Description<P>>, Error> {
+                plugin.membership().page(params)
+            },
+        ))
+    }
+}
+
+/// The row of a command that says who speaks for groups.
+pub(crate) const fn settings_row<P: HasGroups>(name: &'static str) -> PluginCommand {
+    Command {
+        name,
+        doc: "Says which client speaks for the groups of a namespace, and how.",
+        example: Example {
+            params: r#"{"tun": {"vport": 0}}"#,
+            result: r#"{"mtu": 1500, "dmac": [0, 0, 1, 0, 0, 1], "version": 2}"#,
+        },
+        ..about_namespace(&OfNamespace(|plugin: &mut P, _, _: Empty| {
+            Ok(plugin.membership().settings())
+        }))
+    }
+}
+
+/// The row of a command that changes who speaks for groups.
+pub(crate) const fn configure_row<P: HasGroups>(name: &'static str) -> PluginCommand {
+    Command {
+        name,
+        doc: "Changes which client speaks for the groups of a namespace, and how.",
+        errors: &["the MTU or the version is none that there may be"],
+        example: Example {
+            params: r#"{"tun": {"vport": 0}, "mtu": 1500, "dmac": [0, 0, 1, 0, 0, 1], "version": 2}"#,
+            result: "true",
+        },
+        ..about_namespace(&OfNamespace(|plugin: &mut P, _, params| {
+            plugin.membership().configure(params)
+        }))
+    }
 }
 
 /// An address as the reference writes it in errors: `[239 1 1 1]`.

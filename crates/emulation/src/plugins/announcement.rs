@@ -10,11 +10,11 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::frame::Frame;
 use crate::namespace::Namespace;
 use crate::params::{Params, mismatch};
-use crate::plugin::{Call, Context, Plugin, PluginError, Timeout};
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
 
 /// Bytes behind the type of a frame, or behind its length, at most.
 pub(super) const PAYLOAD_BYTES_MAX: usize = 1500;
@@ -102,20 +102,14 @@ impl<P: Protocol> Plugin for Announcers<P> {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let client = call.client.and_then(|client| self.clients.get_mut(client));
-        let counters = client.map(|client| &mut client.counters as &mut dyn Counters);
-        counters::report(call.params, &mut counters.into_iter().collect::<Vec<_>>())
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
-        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
-            show(0, &client.counters);
+        if let Some(client) = client.and_then(|id| self.clients.get_mut(id)) {
+            show(0, &mut client.counters);
         }
     }
 

@@ -9,11 +9,11 @@ use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::frame::Frame;
 use crate::namespace::Namespace;
 use crate::params::Params;
-use crate::plugin::{Call, Context, Plugin, PluginError, Timeout};
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
 use crate::timers::TimerId;
 
 /// A lease that never ends, in seconds.
@@ -191,8 +191,6 @@ pub(super) trait LeaseClient: Debug + Send + Sized + 'static {
     type Messages: FromInit + Debug + Send + Sync;
     /// What the clients of a namespace share.
     type Shared: Debug + Default + Send;
-    /// Its plugin, for errors.
-    const PLUGIN: &'static str;
     /// What it lacks until a server agrees, a noun for the user.
     const LEASE: &'static str;
     /// The family of its address.
@@ -274,13 +272,6 @@ impl<C: LeaseClient> Plugin for LeasePlugin<C> {
         self.clients.prefetch(client);
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let client = call.client.and_then(|id| self.clients.get_mut(id));
-        let error = || Error::execution(format!("the client has no plugin {}", C::PLUGIN));
-        let client = client.ok_or_else(error)?;
-        counters::report(call.params, &mut [client.counters()])
-    }
-
     fn missing(&self, client: ClientId, is_ipv6: bool) -> Option<&'static str> {
         let client = self.clients.get(client);
         let client = client.filter(|_| is_ipv6 == C::IS_IPV6)?;
@@ -291,7 +282,7 @@ impl<C: LeaseClient> Plugin for LeasePlugin<C> {
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         if let Some(client) = client.and_then(|id| self.clients.get_mut(id)) {
             show(0, client.counters());

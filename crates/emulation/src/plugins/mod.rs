@@ -21,7 +21,7 @@ pub mod tdl;
 pub mod transe;
 pub mod transport;
 
-use crate::plugin::Spec;
+use crate::spec::Spec;
 
 /// All plugins. A plugin's place is its number ([`PluginId`](crate::plugin::PluginId)); there is room
 /// for 32.
@@ -54,7 +54,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::plugin::Keys;
+    use crate::spec::Keys;
     use crate::test_net::Net;
 
     fn names(net: &mut Net) -> Value {

@@ -4,18 +4,20 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use allosaur_api::Error;
 use allosaur_packet::MacAddress;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::client::Client;
-use crate::params::Params;
+use crate::read::{self, Ipv4, Ipv6, Listable, Listed, Mac, Plugins};
 
 /// Methods whose lists are read into [`Items`].
 const ADD: &str = "ctx_client_add";
 const REMOVE: &str = "ctx_client_remove";
+/// What methods begin with whose answer tells of the whole process.
+const MONITOR: &str = "ctx_resource_monitor_";
 
 /// A call. Give it to [`Emulation::handle_call`](crate::Emulation::handle_call), whole or in
 /// [parts](RpcCall::split_off).
@@ -30,6 +32,8 @@ pub struct RpcCall {
     pub(crate) items: Items,
     /// Bytes of the text that the parameters were read from: what they take in memory grows with it.
     pub text_bytes: usize,
+    /// Whether it was looked at elsewhere who calls, so that it needs no `api_h`.
+    pub(crate) is_admitted: bool,
 }
 
 /// What a method is about that can be done one after the other.
@@ -54,8 +58,16 @@ impl RpcCall {
     pub fn new(method: impl Into<String>, mut params: Value) -> RpcCall {
         let method = method.into();
         let items = match method.as_str() {
-            ADD => clients(&params).ok().flatten().map(Items::Clients),
-            REMOVE => macs(&params).ok().flatten().map(Items::Macs),
+            ADD => {
+                let list = read::params(&params).ok();
+                let list = list.and_then(|ClientList { clients }| clients);
+                list.map(|list| Items::Clients(new_clients(list)))
+            }
+            REMOVE => {
+                let list = read::params(&params).ok();
+                let list = list.and_then(|MacList { macs }| macs);
+                list.map(|list| Items::Macs(addresses(list)))
+            }
             _ => None,
         };
         if let (Some(_), Some(fields)) = (&items, params.as_object_mut()) {
@@ -67,7 +79,22 @@ impl RpcCall {
             params,
             items: items.unwrap_or_default(),
             text_bytes: 0,
+            is_admitted: false,
         }
+    }
+
+    /// The same call, of a caller who has proved to another port who he is: it needs no `api_h`.
+    #[must_use]
+    pub fn admitted(self) -> RpcCall {
+        RpcCall {
+            is_admitted: true,
+            ..self
+        }
+    }
+
+    /// Whether its answer tells what the whole process has used.
+    pub fn wants_usage(&self) -> bool {
+        self.method.starts_with(MONITOR)
     }
 
     /// A call of a method with the text of its parameters, which is empty when there are none.
@@ -83,6 +110,7 @@ impl RpcCall {
                     params,
                     items: Items::Clients(clients),
                     text_bytes,
+                    is_admitted: false,
                 });
             }
         }
@@ -116,38 +144,24 @@ impl RpcCall {
             params: self.params.clone(),
             items: first,
             text_bytes: 0,
+            is_admitted: self.is_admitted,
         })
     }
 }
 
-/// What a client may have.
-const CLIENT_KEYS: &[&str] = &[
-    "mac",
-    "ipv4",
-    "ipv4_dg",
-    "ipv4_mtu",
-    "ipv6",
-    "dg_ipv6",
-    "ipv4_force_dg",
-    "ipv6_force_dg",
-    "ipv4_force_mac",
-    "ipv6_force_mac",
-    "plugs",
-];
-
 /// The parameters of `ctx_client_add` where nothing is odd in them. Each field once, with its type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AddFields<'t> {
+struct PlainAdd<'t> {
     api_h: Option<Value>,
     tun: Option<Value>,
     #[serde(borrow)]
-    clients: Vec<ClientFields<'t>>,
+    clients: Vec<PlainClient<'t>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClientFields<'t> {
+struct PlainClient<'t> {
     mac: Option<[u8; 6]>,
     ipv4: Option<[u8; 4]>,
     ipv4_dg: Option<[u8; 4]>,
@@ -165,7 +179,7 @@ struct ClientFields<'t> {
 /// The list of clients of a text, and the other parameters. `None` when something is odd in it: then
 /// it is read as any other call, which knows what is wrong or what is meant.
 fn read_clients(text: &str) -> Option<(Value, Vec<NewClient>)> {
-    let fields: AddFields<'_> = serde_json::from_str(text).ok()?;
+    let fields: PlainAdd<'_> = serde_json::from_str(text).ok()?;
     let mut params = Map::new();
     let others = [("api_h", fields.api_h), ("tun", fields.tun)];
     for (name, value) in others {
@@ -196,7 +210,7 @@ fn shared_plugins<'t>(text: &'t str, last: &mut Last<'t>) -> Option<Arc<Map<Stri
     Some(plugins)
 }
 
-fn client_of(fields: &ClientFields<'_>) -> Client {
+fn client_of(fields: &PlainClient<'_>) -> Client {
     let mac = |octets: Option<[u8; 6]>| MacAddress(octets.unwrap_or_default());
     let v4 = |octets: Option<[u8; 4]>| Ipv4Addr::from(octets.unwrap_or_default());
     let v6 = |octets: Option<[u8; 16]>| Ipv6Addr::from(octets.unwrap_or_default());
@@ -215,58 +229,80 @@ fn client_of(fields: &ClientFields<'_>) -> Client {
     client
 }
 
-/// The clients of parameters; `None` when there is no list of them.
-///
-/// # Errors
-/// When one is wrong.
-pub(super) fn clients(params: &Value) -> Result<Option<Vec<NewClient>>, Error> {
-    let list = Params::new(params).list("clients", "[]core.CClientCmd")?;
-    let read = |list: &Vec<Value>| list.iter().map(client).collect();
-    list.map(read).transpose()
+/// A client to add.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename = "core.CClientCmd", deny_unknown_fields, default)]
+#[schemars(rename = "NewClient")]
+pub(super) struct ClientFields {
+    /// Its MAC address, which no other client has, and not zero.
+    #[schemars(required)]
+    mac: Mac,
+    /// Its IPv4 address; 0.0.0.0 is none.
+    ipv4: Ipv4,
+    /// Its gateway for IPv4.
+    ipv4_dg: Ipv4,
+    /// The longest IPv4 packet that it sends, in bytes; 0 is 1500.
+    ipv4_mtu: u16,
+    /// Its static IPv6 address; `::` is none.
+    ipv6: Ipv6,
+    /// Its gateway for IPv6.
+    dg_ipv6: Ipv6,
+    /// Whether its gateway for IPv4 has the MAC address `ipv4_force_mac`, and is not asked for it.
+    ipv4_force_dg: bool,
+    /// The same for IPv6.
+    ipv6_force_dg: bool,
+    /// The MAC address of its gateway for IPv4.
+    ipv4_force_mac: Mac,
+    /// The same for IPv6.
+    ipv6_force_mac: Mac,
+    /// Its plugins by their names, with the init JSON of each; without it those of
+    /// `ctx_client_set_def_plugins`.
+    plugs: Option<Plugins>,
 }
 
-/// The list of MAC addresses of parameters; `None` when there is none.
-///
-/// # Errors
-/// When one is wrong.
-pub(super) fn macs(params: &Value) -> Result<Option<Vec<MacAddress>>, Error> {
-    let list = Params::new(params).list("macs", "[]core.MACKey")?;
-    let read = |mac: &Value| match mac {
-        Value::Null => Ok(MacAddress::ZERO),
-        mac => crate::params::bytes::<6>(mac, "core.MACKey").map(MacAddress),
-    };
-    list.map(|list| list.iter().map(read).collect()).transpose()
+impl Listable for ClientFields {
+    const LIST: &'static str = "[]core.CClientCmd";
 }
 
-fn client(given: &Value) -> Result<NewClient, Error> {
-    let fields = Params::object(given, "core.CClientCmd")?;
-    fields.only(CLIENT_KEYS)?;
-    let mut client = Client::new(fields.mac("mac")?.unwrap_or_default());
-    let v4 = |name| {
-        let address = fields.ipv4(name);
-        address.map(|address| address.unwrap_or(Ipv4Addr::UNSPECIFIED))
-    };
-    let v6 = |name| {
-        let address = fields.ipv6(name);
-        address.map(|address| address.unwrap_or(Ipv6Addr::UNSPECIFIED))
-    };
-    client.ipv4 = v4("ipv4")?;
-    client.gateway_ipv4 = v4("ipv4_dg")?;
-    let mtu: u16 = fields.number_or("ipv4_mtu", 0)?;
-    if mtu != 0 {
-        client.mtu_ipv4 = mtu;
+impl From<ClientFields> for NewClient {
+    fn from(fields: ClientFields) -> NewClient {
+        let mut client = Client::new(fields.mac.0);
+        client.ipv4 = fields.ipv4.0;
+        client.gateway_ipv4 = fields.ipv4_dg.0;
+        if fields.ipv4_mtu != 0 {
+            client.mtu_ipv4 = fields.ipv4_mtu;
+        }
+        client.ipv6 = fields.ipv6.0;
+        client.gateway_ipv6 = fields.dg_ipv6.0;
+        client.is_forced_ipv4 = fields.ipv4_force_dg;
+        client.is_forced_ipv6 = fields.ipv6_force_dg;
+        client.given_mac_ipv4 = fields.ipv4_force_mac.0;
+        client.given_mac_ipv6 = fields.ipv6_force_mac.0;
+        let plugins = fields.plugs.map(|Plugins(plugins)| Arc::new(plugins));
+        NewClient { client, plugins }
     }
-    client.ipv6 = v6("ipv6")?;
-    client.gateway_ipv6 = v6("dg_ipv6")?;
-    client.is_forced_ipv4 = fields.bool_or("ipv4_force_dg", false)?;
-    client.is_forced_ipv6 = fields.bool_or("ipv6_force_dg", false)?;
-    client.given_mac_ipv4 = fields.mac("ipv4_force_mac")?.unwrap_or_default();
-    client.given_mac_ipv6 = fields.mac("ipv6_force_mac")?.unwrap_or_default();
-    let plugins = fields.plugins("plugs")?;
-    Ok(NewClient {
-        client,
-        plugins: plugins.cloned().map(Arc::new),
-    })
+}
+
+/// The list of `ctx_client_add`.
+#[derive(Deserialize)]
+struct ClientList {
+    clients: Option<Listed<ClientFields>>,
+}
+
+/// The list of `ctx_client_remove`.
+#[derive(Deserialize)]
+struct MacList {
+    macs: Option<Listed<Mac>>,
+}
+
+/// The clients that fields are.
+pub(super) fn new_clients(list: Listed<ClientFields>) -> Vec<NewClient> {
+    list.0.into_iter().map(NewClient::from).collect()
+}
+
+/// The addresses that a list is.
+pub(super) fn addresses(list: Listed<Mac>) -> Vec<MacAddress> {
+    list.0.into_iter().map(|Mac(mac)| mac).collect()
 }
 
 #[cfg(test)]
@@ -329,6 +365,7 @@ mod tests {
                     params,
                     items: Items::None,
                     text_bytes: 0,
+                    is_admitted: false,
                 }
             );
         }

@@ -2,34 +2,113 @@
 
 use std::net::Ipv6Addr;
 
-use allosaur_api::Error;
+use allosaur_api::{Empty, Error};
 use allosaur_engine::time::Nanos;
 use allosaur_packet::MacAddress;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::call::{self, NewClient};
+use super::call::{self, ClientFields, NewClient};
 use super::internal;
+use super::namespaces::{Defaults, SetDefaults};
 use crate::client::{Client, ClientId};
 use crate::emulation::{Emulation, Entry, names, plugin_id};
-use crate::iter;
+use crate::iter::{self, Page, PageParams};
 use crate::namespace::Namespace;
-use crate::params::{Params, failed_check};
+use crate::read::{Done, Ipv4, Ipv6, Listed, Mac, failed_check};
+use crate::target::MacParams;
+
+/// Clients to add.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct AddClients {
+    /// The clients.
+    #[schemars(required)]
+    clients: Option<Listed<ClientFields>>,
+}
+
+/// What `ctx_client_get_info` says of a client.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ClientInfo {
+    /// Its MAC address.
+    mac: Mac,
+    /// Its IPv4 address.
+    ipv4: Ipv4,
+    /// Its gateway for IPv4.
+    ipv4_dg: Ipv4,
+    /// The longest IPv4 packet that it sends, in bytes.
+    ipv4_mtu: u16,
+    /// Its link-local IPv6 address.
+    ipv6_local: Ipv6,
+    /// The address that it made of the router's prefix.
+    ipv6_slaac: Ipv6,
+    /// Its static IPv6 address.
+    ipv6: Ipv6,
+    /// Its gateway for IPv6.
+    dg_ipv6: Ipv6,
+    /// Its address by DHCPv6.
+    dhcp_ipv6: Ipv6,
+    /// Whether its gateway for IPv4 has the MAC address `ipv4_force_mac`, and is not asked for it.
+    ipv4_force_dg: bool,
+    /// That MAC address.
+    ipv4_force_mac: Mac,
+    /// The same for IPv6.
+    ipv6_force_dg: bool,
+    /// The same for IPv6.
+    ipv6_force_mac: Mac,
+    /// What it knows of its gateway for IPv4, where it asks for it.
+    dgw: Option<GatewayInfo>,
+    /// The same for IPv6.
+    ipv6_dgw: Option<GatewayInfo>,
+    /// What it knows of the router of IPv6, where it has the plugin `ipv6`.
+    ipv6_router: Option<RouterInfo>,
+    /// Its plugins.
+    plug_names: Vec<&'static str>,
+}
+
+/// What a client knows of a gateway.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct GatewayInfo {
+    /// Whether its MAC address is known.
+    resolve: bool,
+    /// Its MAC address.
+    rmac: Mac,
+}
+
+/// What clients know of a router.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct RouterInfo {
+    /// The longest packet of the link, in bytes.
+    mtu: u16,
+    /// Its MAC address.
+    dgmac: Mac,
+    /// The prefix of addresses.
+    prefix: Ipv6,
+    /// The prefix's length, in bits.
+    prefix_len: u8,
+    /// Its address.
+    ipv6: Ipv6,
+}
 
 impl Emulation {
-    /// Adds clients; those before one that cannot be added stay. One whose plugin cannot be made
-    /// stays without it.
     pub(super) fn ctx_client_add(
         &mut self,
         now: Nanos,
-        params: &Value,
-        clients: Option<Vec<NewClient>>,
-    ) -> Result<Value, Error> {
-        let index = self.namespace_of(params)?;
-        let clients = match clients {
-            Some(clients) => clients,
-            None => call::clients(params)?
-                .ok_or_else(|| failed_check("CClientCmds", "Clients", "required"))?,
-        };
+        index: u32,
+        params: AddClients,
+    ) -> Result<Done, Error> {
+        let clients = params.clients;
+        let clients = clients.ok_or_else(|| failed_check("CClientCmds", "Clients", "required"))?;
+        self.add_clients(now, index, call::new_clients(clients))
+    }
+
+    /// Adds clients; those before one that cannot be added stay. One whose plugin cannot be made
+    /// stays without it.
+    pub(super) fn add_clients(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        clients: Vec<NewClient>,
+    ) -> Result<Done, Error> {
         // Most requests name plugins, so the defaults are copied only where they do not.
         let is_default = clients.iter().any(|client| client.plugins.is_none());
         let entry = self.namespaces.get(index).expect("it was found");
@@ -41,7 +120,7 @@ impl Emulation {
             self.add_client(now, index, client, plugins)
                 .map_err(internal)?;
         }
-        Ok(Value::Bool(true))
+        Ok(Done)
     }
 
     /// Whether a client can be added: nobody has its addresses.
@@ -72,41 +151,53 @@ impl Emulation {
         Ok(())
     }
 
-    /// Removes clients; those before one that is not there are gone.
     pub(super) fn ctx_client_remove(
         &mut self,
         now: Nanos,
-        params: &Value,
-        macs: Option<Vec<MacAddress>>,
-    ) -> Result<Value, Error> {
-        let index = self.namespace_of(params)?;
-        let macs = match macs {
-            Some(macs) => macs,
-            None => needed_macs(params)?,
-        };
+        index: u32,
+        params: MacParams,
+    ) -> Result<Done, Error> {
+        self.remove_clients(now, index, params.macs()?)
+    }
+
+    /// Removes clients; those before one that is not there are gone.
+    pub(super) fn remove_clients(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        macs: Vec<MacAddress>,
+    ) -> Result<Done, Error> {
         for mac in macs {
             let entry = self.namespaces.get(index).expect("it was found");
             let client = entry.namespace.clients.by_mac(mac);
             let client = client.ok_or_else(|| Error::execution("client does exits "))?;
             self.remove_client(now, index, client);
         }
-        Ok(Value::Bool(true))
+        Ok(Done)
     }
 
-    pub(super) fn ctx_client_get_info(&mut self, params: &Value) -> Result<Value, Error> {
-        let index = self.namespace_of(params)?;
+    pub(super) fn ctx_client_get_info(
+        &mut self,
+        _: Nanos,
+        index: u32,
+        params: MacParams,
+    ) -> Result<Vec<ClientInfo>, Error> {
         let entry = self.namespaces.get(index).expect("it was found");
-        let infos = needed_macs(params)?.into_iter().map(|mac| {
+        let infos = params.macs()?.into_iter().map(|mac| {
             let clients = &entry.namespace.clients;
             let client = clients.by_mac(mac).and_then(|id| clients.get(id));
             let info = client.map(|client| info(entry, client));
             info.ok_or_else(|| Error::execution(format!("client with mac: {mac} doesn't exists")))
         });
-        infos.collect::<Result<Vec<_>, _>>().map(Value::Array)
+        infos.collect()
     }
 
-    pub(super) fn ctx_client_iter(&mut self, params: &Value) -> Result<Value, Error> {
-        let index = self.namespace_of(params)?;
+    pub(super) fn ctx_client_iter(
+        &mut self,
+        _: Nanos,
+        index: u32,
+        params: PageParams,
+    ) -> Result<Page<Mac>, Error> {
         let entry = self.namespaces.get_mut(index).expect("it was found");
         let clients = &entry.namespace.clients;
         iter::page(
@@ -116,24 +207,32 @@ impl Emulation {
             clients.epoch,
             clients.first(),
             |id: ClientId| {
-                let mac = clients.get(id).map(|client| client.mac.octets());
-                (json!(mac), clients.next(id))
+                let mac = clients.get(id).map(|client| client.mac);
+                (Mac(mac.unwrap_or_default()), clients.next(id))
             },
         )
     }
 
-    pub(super) fn ctx_client_set_def_plugins(&mut self, params: &Value) -> Result<Value, Error> {
-        let plugins = Params::new(params).plugins("def_plugs")?.cloned();
-        let index = self.namespace_of(params)?;
+    pub(super) fn ctx_client_set_def_plugins(
+        &mut self,
+        _: Nanos,
+        index: u32,
+        params: SetDefaults,
+    ) -> Result<Done, Error> {
         let entry = self.namespaces.get_mut(index).expect("it was found");
-        entry.client_defaults = plugins;
-        Ok(Value::Bool(true))
+        entry.client_defaults = params.plugins();
+        Ok(Done)
     }
 
-    pub(super) fn ctx_client_get_def_plugins(&mut self, params: &Value) -> Result<Value, Error> {
-        let index = self.namespace_of(params)?;
+    pub(super) fn ctx_client_get_def_plugins(
+        &mut self,
+        _: Nanos,
+        index: u32,
+        _: Empty,
+    ) -> Result<Defaults, Error> {
         let entry = self.namespaces.get(index).expect("it was found");
-        Ok(json!({"def_plugs": entry.client_defaults}))
+        let def_plugs = entry.client_defaults.clone();
+        Ok(Defaults { def_plugs })
     }
 }
 
@@ -143,13 +242,8 @@ fn numbers(bytes: &[u8]) -> String {
     format!("[{}]", bytes.join(" "))
 }
 
-/// The list of MAC addresses, which must be there.
-fn needed_macs(params: &Value) -> Result<Vec<MacAddress>, Error> {
-    call::macs(params)?.ok_or_else(|| failed_check("RpcCmdMacs", "MACKeys", "required"))
-}
-
 /// What `ctx_client_get_info` says of a client.
-fn info(entry: &Entry, client: &Client) -> Value {
+fn info(entry: &Entry, client: &Client) -> ClientInfo {
     let namespace = &entry.namespace;
     let has = |name| plugin_id(name).is_ok_and(|id| client.plugins & 1 << id.0 != 0);
     // What asks for the gateway is there only where the gateway is asked for.
@@ -159,27 +253,30 @@ fn info(entry: &Entry, client: &Client) -> Value {
         && !client.gateway_ipv4.is_unspecified();
     let seeks_ipv6 = has("ipv6") && !client.is_forced_ipv6 && !client.gateway_ipv6.is_unspecified();
     let gateway = |seeks: bool, mac: Option<MacAddress>| {
-        seeks.then(|| json!({"resolve": mac.is_some(), "rmac": mac.unwrap_or_default().octets()}))
+        seeks.then(|| GatewayInfo {
+            resolve: mac.is_some(),
+            rmac: Mac(mac.unwrap_or_default()),
+        })
     };
-    json!({
-        "mac": client.mac.octets(),
-        "ipv4": client.ipv4.octets(),
-        "ipv4_dg": client.gateway_ipv4.octets(),
-        "ipv4_mtu": client.mtu_ipv4,
-        "ipv6_local": client.link_local().octets(),
-        "ipv6_slaac": slaac(namespace, client).octets(),
-        "ipv6": client.ipv6.octets(),
-        "dg_ipv6": client.gateway_ipv6.octets(),
-        "dhcp_ipv6": client.dhcp_ipv6.octets(),
-        "ipv4_force_dg": client.is_forced_ipv4,
-        "ipv4_force_mac": client.given_mac_ipv4.octets(),
-        "ipv6_force_dg": client.is_forced_ipv6,
-        "ipv6_force_mac": client.given_mac_ipv6.octets(),
-        "dgw": gateway(seeks_ipv4, client.gateway_mac_ipv4),
-        "ipv6_dgw": gateway(seeks_ipv6, client.gateway_mac_ipv6),
-        "ipv6_router": has("ipv6").then(|| router(namespace)),
-        "plug_names": names(client.plugins),
-    })
+    ClientInfo {
+        mac: Mac(client.mac),
+        ipv4: Ipv4(client.ipv4),
+        ipv4_dg: Ipv4(client.gateway_ipv4),
+        ipv4_mtu: client.mtu_ipv4,
+        ipv6_local: Ipv6(client.link_local()),
+        ipv6_slaac: Ipv6(slaac(namespace, client)),
+        ipv6: Ipv6(client.ipv6),
+        dg_ipv6: Ipv6(client.gateway_ipv6),
+        dhcp_ipv6: Ipv6(client.dhcp_ipv6),
+        ipv4_force_dg: client.is_forced_ipv4,
+        ipv4_force_mac: Mac(client.given_mac_ipv4),
+        ipv6_force_dg: client.is_forced_ipv6,
+        ipv6_force_mac: Mac(client.given_mac_ipv6),
+        dgw: gateway(seeks_ipv4, client.gateway_mac_ipv4),
+        ipv6_dgw: gateway(seeks_ipv6, client.gateway_mac_ipv6),
+        ipv6_router: has("ipv6").then(|| router(namespace)),
+        plug_names: names(client.plugins),
+    }
 }
 
 /// The address that a client made of the router's prefix, if there is one.
@@ -189,17 +286,15 @@ fn slaac(namespace: &Namespace, client: &Client) -> Ipv6Addr {
     prefix.map_or(Ipv6Addr::UNSPECIFIED, |(prefix, _)| client.eui64(prefix))
 }
 
-fn router(namespace: &Namespace) -> Value {
+fn router(namespace: &Namespace) -> RouterInfo {
     let router = namespace.router;
     let prefix = router.and_then(|router| router.prefix);
     let (prefix, length) = prefix.unwrap_or((Ipv6Addr::UNSPECIFIED, 0));
-    let mac = router.and_then(|router| router.mac).unwrap_or_default();
-    let address = router.map_or(Ipv6Addr::UNSPECIFIED, |router| router.address);
-    json!({
-        "mtu": router.map_or(0, |router| router.mtu),
-        "dgmac": mac.octets(),
-        "prefix": prefix.octets(),
-        "prefix_len": length,
-        "ipv6": address.octets(),
-    })
+    RouterInfo {
+        mtu: router.map_or(0, |router| router.mtu),
+        dgmac: Mac(router.and_then(|router| router.mac).unwrap_or_default()),
+        prefix: Ipv6(prefix),
+        prefix_len: length,
+        ipv6: Ipv6(router.map_or(Ipv6Addr::UNSPECIFIED, |router| router.address)),
+    }
 }

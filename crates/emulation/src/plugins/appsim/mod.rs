@@ -8,7 +8,7 @@ mod streams;
 
 use std::net::SocketAddr;
 
-use allosaur_api::Error;
+use allosaur_api::Access;
 use allosaur_engine::app::VariablePool;
 use allosaur_engine::tcp::End;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,25 +18,23 @@ use self::flow::{Carrier, Flow, Status, World};
 use self::program::{Programs, Side};
 use self::streams::{Role, Stream};
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::memory;
 use crate::namespace::Namespace;
-use crate::plugin::{
-    Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
-    Timeout,
-};
+use crate::plugin::{Context, Event, Plugin, PluginError, SocketEvent, SocketId, Timeout};
 use crate::plugins::transport::{ConnectError, Owned, with_connections};
 use crate::slab::Slab;
 use crate::sockets::{Datagram, Protocol};
+use crate::spec::{Keys, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "appsim",
     frames: &[],
-    methods: &[
-        Method::new("appsim_client_cnt", Target::Client, true),
+    commands: &[
+        client_counters::<AppSim>("appsim_client_cnt", Access::Api),
         // The reference takes it for the one before.
-        Method::new("appsim_ns_cnt", Target::Client, true),
+        client_counters::<AppSim>("appsim_ns_cnt", Access::Api),
     ],
     counters: &[("", AppsimCounters::META)],
     keys: Keys::Only(&[
@@ -148,20 +146,14 @@ impl Plugin for AppSim {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let state = call.client.and_then(|client| self.clients.get_mut(client));
-        let state = state.ok_or_else(|| Error::execution("the client has no programs"))?;
-        counters::report(call.params, &mut [&mut state.counters])
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
-        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
-            show(0, &client.counters);
+        if let Some(client) = client.and_then(|id| self.clients.get_mut(id)) {
+            show(0, &mut client.counters);
         }
     }
 

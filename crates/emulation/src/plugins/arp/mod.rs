@@ -4,21 +4,26 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Command, Empty, Error, Example};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
 use allosaur_packet::link::ethernet::EtherType;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
+use crate::iter::{Page, PageParams};
 use crate::namespace::Namespace;
-use crate::neighbor_cache::{Neighbor, NeighborCache, NeighborState, Wanted};
+use crate::neighbor_cache::{NeighborCache, NeighborState, Wanted};
 use crate::params::Params;
-use crate::plugin::{
-    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
+use crate::read::{Done, Ipv4, Mac};
+use crate::spec::{
+    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, namespace_counters,
 };
 use crate::timers::TimerId;
 
@@ -26,12 +31,49 @@ use crate::timers::TimerId;
 pub static SPEC: Spec = Spec {
     name: "arp",
     frames: &[FrameKind::Arp],
-    methods: &[
-        Method::new("arp_ns_set_cfg", Target::Namespace, false),
-        Method::new("arp_ns_get_cfg", Target::Namespace, false),
-        Method::new("arp_ns_cnt", Target::Namespace, false),
-        Method::new("arp_ns_iter", Target::Namespace, false),
-        Method::new("arp_c_cmd_query", Target::Client, false),
+    commands: &[
+        Command {
+            name: "arp_ns_set_cfg",
+            access: Access::Open,
+            doc: "Turns ARP on or off in a namespace; as in TRex, that is kept and changes nothing.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "enable": true}"#,
+                result: r#"true"#,
+            },
+            ..about_namespace(&OfNamespace(Arp::configure))
+        },
+        Command {
+            name: "arp_ns_get_cfg",
+            access: Access::Open,
+            doc: "Says whether ARP is on.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}}"#,
+                result: r#"{"enable": true}"#,
+            },
+            ..about_namespace(&OfNamespace(Arp::config))
+        },
+        namespace_counters::<Arp>("arp_ns_cnt", Access::Open),
+        Command {
+            name: "arp_ns_iter",
+            access: Access::Open,
+            doc: "Lists the neighbors that the clients of a namespace know or look for, a page at a time.",
+            errors: &["neighbors have come or gone since the page before"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "reset": true, "count": 255}"#,
+                result: r#"{"empty": false, "stopped": false, "data": [{"ipv4": [1, 1, 1, 1], "refc": 1, "state": 18, "resolve": true, "mac": [0, 0, 2, 0, 0, 1]}]}"#,
+            },
+            ..about_namespace(&OfNamespace(Arp::neighbors))
+        },
+        Command {
+            name: "arp_c_cmd_query",
+            access: Access::Open,
+            doc: "Has a client ask for its gateway, or say where it is.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "garp": false}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Arp::ask_now))
+        },
     ],
     counters: &[("", ArpCounters::META)],
     keys: Keys::Only(&["timer", "timer_disable", "enable"]),
@@ -190,39 +232,102 @@ impl Plugin for Arp {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let params = Params::new(call.params);
-        match call.method {
-            "arp_ns_set_cfg" => {
-                self.is_enabled = params.bool_or("enable", false)?;
-                Ok(Value::Bool(true))
-            }
-            "arp_ns_get_cfg" => Ok(json!({"enable": self.is_enabled})),
-            "arp_ns_iter" => self.cache.page(call.params, "ApiArpNsIterParams", describe),
-            "arp_c_cmd_query" => {
-                let is_gratuitous = params.bool_or("garp", false)?;
-                if let Some(client) = call.client {
-                    self.query(context, client, is_gratuitous);
-                }
-                Ok(Value::Bool(true))
-            }
-            _ => self.report(call.params),
-        }
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         if client.is_none() {
             show(0, self.refreshed());
         }
     }
 
+    fn counters_cleared(&mut self) {
+        self.cache.counts = Default::default();
+    }
+
     fn table_bytes(&self) -> usize {
         self.clients.table_bytes() + self.cache.table_bytes()
+    }
+}
+
+/// Whether to turn ARP on.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "SetArpConfig")]
+struct SetConfig {
+    /// Whether to.
+    enable: bool,
+}
+
+/// Whether ARP is on.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ArpConfig")]
+struct Config {
+    /// Whether it is.
+    enable: bool,
+}
+
+/// What a client shall ask.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct AskParams {
+    /// Whether it shall say where it is (gratuitous ARP), and ask nothing.
+    garp: bool,
+}
+
+/// A neighbor.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ArpNeighbor {
+    /// Its IPv4 address.
+    ipv4: Ipv4,
+    /// How many clients need it.
+    refc: usize,
+    /// How well it is known: 16 heard of, 17 looked for, 18 known, 19 known and silent for long.
+    state: u8,
+    /// Whether its MAC address is known.
+    resolve: bool,
+    /// Its MAC address.
+    mac: Mac,
+}
+
+/// Its commands.
+impl Arp {
+    fn configure(&mut self, _: &mut Context<'_>, config: SetConfig) -> Result<Done, Error> {
+        self.is_enabled = config.enable;
+        Ok(Done)
+    }
+
+    fn config(&mut self, _: &mut Context<'_>, _: Empty) -> Result<Config, Error> {
+        Ok(Config {
+            enable: self.is_enabled,
+        })
+    }
+
+    fn neighbors(
+        &mut self,
+        _: &mut Context<'_>,
+        params: PageParams,
+    ) -> Result<Page<ArpNeighbor>, Error> {
+        self.cache
+            .page(params, "ApiArpNsIterParams", |neighbor| ArpNeighbor {
+                ipv4: Ipv4(neighbor.address),
+                refc: neighbor.users().len(),
+                state: neighbor.state as u8,
+                resolve: neighbor.state != NeighborState::Incomplete,
+                mac: Mac(neighbor.mac.unwrap_or_default()),
+            })
+    }
+
+    fn ask_now(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        params: AskParams,
+    ) -> Result<Done, Error> {
+        self.query(context, client, params.garp);
+        Ok(Done)
     }
 }
 
@@ -397,14 +502,6 @@ impl Arp {
         table.dissociated = counts.dissociated;
         table
     }
-
-    fn report(&mut self, params: &Value) -> Result<Value, Error> {
-        let reply = counters::report(params, &mut [self.refreshed()])?;
-        if reply == Value::Bool(true) {
-            self.cache.counts = Default::default();
-        }
-        Ok(reply)
-    }
 }
 
 /// Sends a request for an address to all.
@@ -422,15 +519,4 @@ fn request(context: &mut Context<'_>, id: ClientId, target: Ipv4Addr) {
     let (mac, bytes) = (client.mac, request.buffer_len());
     let payload = context.send(mac, MacAddress::BROADCAST, EtherType::ARP, bytes);
     request.emit(payload);
-}
-
-/// A row of `arp_ns_iter`.
-fn describe(neighbor: &Neighbor<Ipv4Addr>) -> Value {
-    json!({
-        "ipv4": neighbor.address.octets(),
-        "refc": neighbor.users().len(),
-        "state": neighbor.state as u8,
-        "resolve": neighbor.state != NeighborState::Incomplete,
-        "mac": neighbor.mac.unwrap_or_default().octets(),
-    })
 }

@@ -1,19 +1,24 @@
 //! The Cisco Discovery Protocol, versions 1 and 2: a client announces what its user gives, in the
 //! bytes of the wire; it keeps nothing of what neighbors announce.
 
+use allosaur_api::Access;
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
 use allosaur_packet::network::checksum::Sum;
 
 use super::announcement::{self, Announcement, Announcers, PAYLOAD_BYTES_MAX, Protocol};
 use crate::params::Params;
-use crate::plugin::{Keys, Method, PluginError, Spec, Target};
+use crate::plugin::PluginError;
+use crate::spec::{Keys, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "cdp",
     frames: &[],
-    methods: &[Method::new("cdp_client_cnt", Target::Client, true)],
+    commands: &[client_counters::<Announcers<Cdp>>(
+        "cdp_client_cnt",
+        Access::Api,
+    )],
     counters: &[("", CdpCounters::META)],
     keys: Keys::Only(&["timer", "ver", "cs", "options"]),
     create: |_, _| Ok(Box::<Announcers<Cdp>>::default()),

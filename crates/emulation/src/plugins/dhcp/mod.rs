@@ -9,6 +9,7 @@ mod messages;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
+use allosaur_api::Access;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv4::{
@@ -20,8 +21,9 @@ use self::messages::{Messages, Numbers, Template};
 use crate::client::ClientId;
 use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
-use crate::plugin::{Context, Keys, Method, Spec, Target};
+use crate::plugin::Context;
 use crate::plugins::lease::{INFINITE_S, LeaseClient, LeasePlugin, LeaseTimes, State, Step};
+use crate::spec::{Keys, Spec, client_counters};
 use crate::timers::TimerId;
 use crate::udp::{Macs, Service, TIME_TO_LIVE};
 
@@ -29,7 +31,10 @@ use crate::udp::{Macs, Service, TIME_TO_LIVE};
 pub static SPEC: Spec = Spec {
     name: "dhcp",
     frames: &[FrameKind::Dhcp],
-    methods: &[Method::new("dhcp_client_cnt", Target::Client, true)],
+    commands: &[client_counters::<LeasePlugin<DhcpClient>>(
+        "dhcp_client_cnt",
+        Access::Api,
+    )],
     counters: &[("", DhcpCounters::META)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
     create: |_, _| Ok(Box::<LeasePlugin<DhcpClient>>::default()),
@@ -91,7 +96,6 @@ struct Reply<'r> {
 impl LeaseClient for DhcpClient {
     type Messages = Messages;
     type Shared = ();
-    const PLUGIN: &'static str = "dhcp";
     const LEASE: &'static str = "a DHCP lease";
     const IS_IPV6: bool = false;
 

@@ -9,21 +9,25 @@ mod pool;
 mod replies;
 mod server;
 
-use allosaur_api::Error;
+use allosaur_api::Access;
 use serde_json::Value;
 
 use self::server::Server;
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
+use crate::spec::{Keys, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "dhcpsrv",
     frames: &[FrameKind::DhcpServer],
-    methods: &[Method::new("dhcpsrv_c_cnt", Target::Client, false)],
+    commands: &[client_counters::<DhcpServers>(
+        "dhcpsrv_c_cnt",
+        Access::Open,
+    )],
     counters: &[("", server::DhcpServerCounters::META)],
     keys: Keys::Only(&[
         "default_lease",
@@ -84,20 +88,14 @@ impl Plugin for DhcpServers {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let server = call.client.and_then(|id| self.servers.get_mut(id));
-        let server = server.ok_or_else(|| Error::execution("the client has no plugin dhcpsrv"))?;
-        counters::report(call.params, &mut [&mut server.counters])
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
-        if let Some(server) = client.and_then(|id| self.servers.get(id)) {
-            show(0, &server.counters);
+        if let Some(server) = client.and_then(|id| self.servers.get_mut(id)) {
+            show(0, &mut server.counters);
         }
     }
 

@@ -10,6 +10,7 @@ mod messages;
 use std::net::{Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
+use allosaur_api::Access;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::application::dhcpv6::{
@@ -22,8 +23,9 @@ use self::messages::{Messages, Numbers, Template, duid};
 use crate::client::ClientId;
 use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
-use crate::plugin::{Context, Keys, Method, Spec, Target};
+use crate::plugin::Context;
 use crate::plugins::lease::{INFINITE_S, LeaseClient, LeasePlugin, LeaseTimes, State, Step};
+use crate::spec::{Keys, Spec, client_counters};
 use crate::timers::TimerId;
 use crate::udp::{Macs, Service};
 
@@ -31,7 +33,10 @@ use crate::udp::{Macs, Service};
 pub static SPEC: Spec = Spec {
     name: "dhcpv6",
     frames: &[FrameKind::Dhcpv6],
-    methods: &[Method::new("dhcpv6_client_cnt", Target::Client, true)],
+    commands: &[client_counters::<LeasePlugin<Dhcpv6Client>>(
+        "dhcpv6_client_cnt",
+        Access::Api,
+    )],
     counters: &[("", Dhcpv6Counters::META)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
     create: |_, _| Ok(Box::<LeasePlugin<Dhcpv6Client>>::default()),
@@ -103,7 +108,6 @@ impl LeaseClient for Dhcpv6Client {
     type Messages = Messages;
     /// The server that answered last: mostly it is that of all clients.
     type Shared = Option<Arc<[u8]>>;
-    const PLUGIN: &'static str = "dhcpv6";
     const LEASE: &'static str = "a DHCPv6 lease";
     const IS_IPV6: bool = true;
 

@@ -4,35 +4,71 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_api::Error;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::DnsClientCounters;
 use crate::dns::kind::{Class, Kind};
 use crate::dns::message::{Name, Question, txt_data};
-use crate::params::{Params, mismatch};
+use crate::read::{self, Listable, Listed};
 
 /// Most entries of one server.
 const ENTRIES_MAX: usize = 65_536;
 
 /// An entry, as users write it. What it says is checked when it is asked for, as in the reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "DnsEntry")]
 pub(super) struct Entry {
+    /// The type, such as `A`.
+    #[serde(rename = "type")]
     kind: String,
+    /// The class, such as `IN`.
     class: String,
+    /// The answer.
     answer: String,
 }
 
-impl Entry {
-    fn parse(value: &Value) -> Result<Entry, Error> {
-        let params = Params::new(value);
-        params.only_in("an entry of a domain", &["type", "class", "answer"])?;
-        Ok(Entry {
-            kind: params.string_or("type", "A")?.to_owned(),
-            class: params.string_or("class", "IN")?.to_owned(),
-            answer: params.string_or("answer", "")?.to_owned(),
-        })
+impl Default for Entry {
+    fn default() -> Entry {
+        Entry {
+            kind: "A".to_owned(),
+            class: "IN".to_owned(),
+            answer: String::new(),
+        }
     }
+}
 
+/// An entry of a domain, in the RPC.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DnsRecord {
+    /// The type, such as `A`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The class, such as `IN`.
+    class: String,
+    /// The answer.
+    answer: String,
+}
+
+/// What the init JSON of a name server has.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DatabaseInit {
+    database: Option<Domains>,
+}
+
+/// The entries of domains by their names.
+#[derive(Default, Deserialize)]
+#[serde(rename = "dns.DnsDatabase")]
+struct Domains(BTreeMap<String, Listed<Entry>>);
+
+impl Listable for Entry {
+    const LIST: &'static str = "[]dns.DnsEntry";
+}
+
+impl Entry {
     /// The data of the record; `None` when the answer is none of the type.
     fn data(&self, kind: Kind) -> Option<Vec<u8>> {
         match kind {
@@ -50,17 +86,6 @@ impl Entry {
     }
 }
 
-/// Reads the `entries` of a request.
-pub(super) fn entries(params: Params<'_>) -> Result<Vec<Entry>, Error> {
-    params.get("entries").map_or(Ok(Vec::new()), list)
-}
-
-fn list(value: &Value) -> Result<Vec<Entry>, Error> {
-    let items = value.as_array();
-    let items = items.ok_or_else(|| mismatch(value, "[]dns.DnsEntry"))?;
-    items.iter().map(Entry::parse).collect()
-}
-
 /// A domain: its name as users write it, and its entries.
 type Domain = (String, Vec<Entry>);
 
@@ -73,31 +98,30 @@ pub(super) struct Database {
 
 impl Database {
     /// Reads the `database` of the init JSON.
-    pub(super) fn parse(params: Params<'_>) -> Result<Database, Error> {
+    pub(super) fn parse(init: &Value) -> Result<Database, Error> {
         let mut database = Database::default();
-        if let Some(value) = params.get("database") {
-            let domains = value.as_object();
-            let domains = domains.ok_or_else(|| mismatch(value, "dns.DnsDatabase"))?;
-            for (domain, value) in domains {
-                database.insert(domain, list(value)?)?;
-            }
+        let given: DatabaseInit = read::params(init)?;
+        for (domain, Listed(entries)) in given.database.unwrap_or_default().0 {
+            database.insert(&domain, entries)?;
         }
         Ok(database)
     }
 
     /// The names of all domains.
-    pub(super) fn domains(&self) -> Vec<&str> {
+    pub(super) fn domains(&self) -> Vec<String> {
         let domains = self.domains.values();
-        domains.map(|(name, _)| name.as_str()).collect()
+        domains.map(|(name, _)| name.clone()).collect()
     }
 
     /// The entries of a domain, as the RPC has them.
-    pub(super) fn report(&self, domain: &str) -> Option<Value> {
+    pub(super) fn report(&self, domain: &str) -> Option<Vec<DnsRecord>> {
         let (_, entries) = self.domains.get(&domain.to_ascii_lowercase())?;
-        let rows = entries
-            .iter()
-            .map(|entry| json!({"type": entry.kind, "class": entry.class, "answer": entry.answer}));
-        Some(Value::Array(rows.collect()))
+        let records = entries.iter().map(|entry| DnsRecord {
+            kind: entry.kind.clone(),
+            class: entry.class.clone(),
+            answer: entry.answer.clone(),
+        });
+        Some(records.collect())
     }
 
     /// Adds entries to a domain, but for those that it has.

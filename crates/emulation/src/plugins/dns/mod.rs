@@ -3,38 +3,102 @@
 mod database;
 mod resolver;
 
-use allosaur_api::Error;
-use serde_json::{Value, json};
+use allosaur_api::{Access, Command, Empty, Error, Example};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
 
-use self::database::{Database, entries};
+use self::database::{Database, DnsRecord, Entry};
 use self::resolver::Resolver;
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::datagrams;
 use crate::dns::auto_play::{self, Played, Player};
-use crate::dns::cache;
+use crate::dns::cache::CachedAnswer;
 use crate::dns::message::{AUTHORITATIVE, Builder, FORMAT_ERROR, Message, NAME_ERROR, RESPONSE};
-use crate::dns::query::{self, Query};
+use crate::dns::query::{self, Queries, Query, QueryFields};
+use crate::iter::{Page, PageParams};
 use crate::namespace::Namespace;
 use crate::params::{Params, mismatch};
-use crate::plugin::{
-    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
-};
+use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
+use crate::read::{Done, Listable, Listed};
 use crate::sockets::Datagram;
+use crate::spec::{Keys, OfClient, Spec, about_client, client_counters, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "dns",
     frames: &[],
-    methods: &[
-        Method::new("dns_c_cnt", Target::Client, false),
-        Method::new("dns_c_add_remove_domain_entries", Target::Client, true),
-        Method::new("dns_c_get_domain_entries", Target::Client, true),
-        Method::new("dns_c_get_domains", Target::Client, true),
-        Method::new("dns_c_query", Target::Client, true),
-        Method::new("dns_c_cache_iter", Target::Client, true),
-        Method::new("dns_c_cache_flush", Target::Client, true),
-        Method::new("dns_ns_cnt", Target::Namespace, false),
+    commands: &[
+        client_counters::<Dns>("dns_c_cnt", Access::Open),
+        Command {
+            name: "dns_c_add_remove_domain_entries",
+            doc: "Adds entries to a domain of a name server, or removes them.",
+            errors: &[
+                "the client is no name server",
+                "there would be too many entries",
+            ],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "op": false, "domain": "example.org", "entries": [{"type": "A", "class": "IN", "answer": "1.1.1.3"}]}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Dns::change_domain))
+        },
+        Command {
+            name: "dns_c_get_domain_entries",
+            doc: "Lists the entries of a domain of a name server.",
+            errors: &["the client is no name server", "it has no such domain"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "domain": "example.org"}"#,
+                result: r#"[{"type": "A", "class": "IN", "answer": "1.1.1.3"}]"#,
+            },
+            ..about_client(&OfClient(Dns::domain))
+        },
+        Command {
+            name: "dns_c_get_domains",
+            doc: "Lists the domains of a name server.",
+            errors: &["the client is no name server"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"["example.org"]"#,
+            },
+            ..about_client(&OfClient(Dns::domains))
+        },
+        Command {
+            name: "dns_c_query",
+            doc: "Has a client ask its name server.",
+            errors: &[
+                "the client is a name server",
+                "a name, a type or a class is none",
+                "the gateway is not known yet",
+            ],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "queries": [{"name": "example.org", "dns_type": "A", "dns_class": "IN"}]}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Dns::query))
+        },
+        Command {
+            name: "dns_c_cache_iter",
+            doc: "Lists the answers that a client keeps, a page at a time.",
+            errors: &["the client is a name server"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "reset": true, "count": 255}"#,
+                result: r#"{"empty": false, "stopped": false, "data": [{"name": "example.org", "dns_type": "A", "dns_class": "IN", "ttl": 240, "answer": "1.1.1.3", "time_left": 100}]}"#,
+            },
+            ..about_client(&OfClient(Dns::cached))
+        },
+        Command {
+            name: "dns_c_cache_flush",
+            doc: "Has a client forget all answers.",
+            errors: &["the client is a name server"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Dns::flush))
+        },
+        namespace_counters::<Dns>("dns_ns_cnt", Access::Open),
     ],
     counters: &[("", DnsCounters::META), ("client", DnsClientCounters::META)],
     keys: Keys::Only(&[
@@ -55,7 +119,6 @@ const TTL_S: u32 = 240;
 const QUERIES: query::Naming = query::Naming {
     params: "ApiDnsQueryParams",
     embedded: "",
-    list: "[]dns_utils.DnsQueryParams",
 };
 const AUTO_PLAY: auto_play::Naming = auto_play::Naming {
     params: "DnsAutoPlayParams",
@@ -130,7 +193,7 @@ impl Plugin for Dns {
         }
         let params = Params::new(init);
         let role = if params.bool_or("name_server", false)? {
-            let database = Database::parse(params)?;
+            let database = Database::parse(init)?;
             let owner = context.this().0;
             context.namespace.sockets.of(client).listen(PORT, owner);
             Role::Server(database)
@@ -177,43 +240,17 @@ impl Plugin for Dns {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let Some(client) = call.client else {
-            return counters::report(call.params, &mut [&mut self.counters]);
-        };
-        let Some(state) = self.clients.get_mut(client) else {
-            return Err(Error::execution("the client has no DNS"));
-        };
-        match call.method {
-            "dns_c_cnt" => counters::report(call.params, &mut [&mut state.counters]),
-            "dns_c_query" => {
-                let queries = query::parse(call.params, &QUERIES)?;
-                state.ask(context, client, &queries)?;
-                Ok(Value::Bool(true))
-            }
-            "dns_c_cache_iter" => {
-                let (reset, count) = cache::page_params(call.params, "ApiDnsCacheIterParams")?;
-                Ok(state.resolver()?.cache.page(context.now, reset, count))
-            }
-            "dns_c_cache_flush" => {
-                state.resolver()?.cache.flush();
-                Ok(Value::Bool(true))
-            }
-            method => state.call_database(method, Params::new(call.params)),
-        }
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         match client {
-            None => show(0, &self.counters),
+            None => show(0, &mut self.counters),
             Some(client) => {
-                if let Some(client) = self.clients.get(client) {
-                    show(1, &client.counters);
+                if let Some(client) = self.clients.get_mut(client) {
+                    show(1, &mut client.counters);
                 }
             }
         }
@@ -234,6 +271,110 @@ impl Dns {
     }
 }
 
+/// What to change of a domain.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct ChangeDomain {
+    /// Whether to remove entries; else they are added.
+    op: bool,
+    /// The domain.
+    domain: String,
+    /// The entries.
+    entries: Listed<Entry>,
+}
+
+/// Which domain.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct DomainParams {
+    /// The domain.
+    domain: String,
+}
+
+/// A query.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct DnsQuery(QueryFields);
+
+impl Listable for DnsQuery {
+    const LIST: &'static str = "[]dns_utils.DnsQueryParams";
+}
+
+impl From<DnsQuery> for QueryFields {
+    fn from(DnsQuery(fields): DnsQuery) -> QueryFields {
+        fields
+    }
+}
+
+/// Its commands.
+impl Dns {
+    fn client(&mut self, client: ClientId) -> Result<&mut DnsClient, Error> {
+        let client = self.clients.get_mut(client);
+        let client = client.ok_or_else(|| Error::execution("the client has no DNS"))?;
+        Ok(client)
+    }
+
+    fn change_domain(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        params: ChangeDomain,
+    ) -> Result<Done, Error> {
+        let database = self.client(client)?.database()?;
+        match params.op {
+            true => database.remove(&params.domain, &params.entries.0),
+            false => database.insert(&params.domain, params.entries.0)?,
+        }
+        Ok(Done)
+    }
+
+    fn domain(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        DomainParams { domain }: DomainParams,
+    ) -> Result<Vec<DnsRecord>, Error> {
+        let found = self.client(client)?.database()?.report(&domain);
+        found.ok_or_else(|| Error::execution(format!("Domain {domain} not in database!")))
+    }
+
+    fn domains(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        _: Empty,
+    ) -> Result<Vec<String>, Error> {
+        Ok(self.client(client)?.database()?.domains())
+    }
+
+    fn query(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        queries: Queries<DnsQuery>,
+    ) -> Result<Done, Error> {
+        let queries = query::parse(queries, &QUERIES)?;
+        self.client(client)?.ask(context, client, &queries)?;
+        Ok(Done)
+    }
+
+    fn cached(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        params: PageParams,
+    ) -> Result<Page<CachedAnswer>, Error> {
+        let count = params.count("ApiDnsCacheIterParams")?;
+        let cache = &mut self.client(client)?.resolver()?.cache;
+        Ok(cache.page(context.now, params.reset, count))
+    }
+
+    fn flush(&mut self, _: &mut Context<'_>, client: ClientId, _: Empty) -> Result<Done, Error> {
+        self.client(client)?.resolver()?.cache.flush();
+        Ok(Done)
+    }
+}
+
 impl DnsClient {
     fn resolver(&mut self) -> Result<&mut Resolver, Error> {
         match &mut self.role {
@@ -244,31 +385,13 @@ impl DnsClient {
         }
     }
 
-    fn call_database(&mut self, method: &str, params: Params<'_>) -> Result<Value, Error> {
-        let change = match method {
-            "dns_c_add_remove_domain_entries" => {
-                let remove = params.bool_or("op", false)?;
-                Some((remove, entries(params)?))
-            }
-            _ => None,
-        };
-        let domain = params.string_or("domain", "")?;
-        let Role::Server(database) = &mut self.role else {
-            return Err(Error::execution(
+    fn database(&mut self) -> Result<&mut Database, Error> {
+        match &mut self.role {
+            Role::Server(database) => Ok(database),
+            Role::Resolver(_) => Err(Error::execution(
                 "This operation is permitted for Dns Name Servers only!",
-            ));
-        };
-        match (change, method) {
-            (Some((true, entries)), _) => database.remove(domain, &entries),
-            (Some((false, entries)), _) => database.insert(domain, entries)?,
-            (None, "dns_c_get_domains") => return Ok(json!(database.domains())),
-            (None, _) => {
-                let found = database.report(domain);
-                let error = || Error::execution(format!("Domain {domain} not in database!"));
-                return found.ok_or_else(error);
-            }
+            )),
         }
-        Ok(Value::Bool(true))
     }
 
     /// Sends one message with all queries.

@@ -11,17 +11,21 @@ mod supplicant;
 mod ttls;
 mod tunnel;
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Command, Error, Example};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::{Params, bytes, failed_check};
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::params::Params;
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
+use crate::spec::{Keys, OfNamespace, Spec, about_namespace, client_counters};
+use crate::target::MacParams;
 use crate::timers::TimerId;
 
 use eap::Message;
@@ -31,16 +35,17 @@ use supplicant::{State, Supplicant};
 pub static SPEC: Spec = Spec {
     name: "dot1x",
     frames: &[FrameKind::Eapol],
-    methods: &[
-        Method {
-            name: "dot1x_client_cnt",
-            target: Target::Client,
-            needs_api: true,
-        },
-        Method {
+    commands: &[
+        client_counters::<Dot1x>("dot1x_client_cnt", Access::Api),
+        Command {
             name: "dot1x_client_info",
-            target: Target::Namespace,
-            needs_api: true,
+            doc: "Says where the authentications of clients stand.",
+            errors: &["a client is not there, or has not the plugin"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "macs": [[0, 0, 1, 0, 0, 1]]}"#,
+                result: r#"[{"state": 5, "method": 4, "eap_version": 1}]"#,
+            },
+            ..about_namespace(&OfNamespace(Dot1x::infos))
         },
     ],
     counters: &[("", Dot1xCounters::META), ("", tunnel::TlsCounters::META)],
@@ -136,22 +141,6 @@ impl Plugin for Dot1x {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        if call.method == "dot1x_client_info" {
-            return self.infos(context, call.params);
-        }
-        let client = call.client.and_then(|client| self.clients.get_mut(client));
-        let client = client.ok_or_else(no_plugin)?;
-        let supplicant = &mut client.supplicant;
-        match &mut supplicant.tunnels {
-            Some(tunnels) => counters::report(
-                call.params,
-                &mut [&mut supplicant.counters, &mut tunnels.counters],
-            ),
-            None => counters::report(call.params, &mut [&mut supplicant.counters]),
-        }
-    }
-
     fn missing(&self, client: ClientId, _is_ipv6: bool) -> Option<&'static str> {
         let supplicant = &self.clients.get(client)?.supplicant;
         (supplicant.state() != State::Authenticated).then_some("a login by 802.1X")
@@ -161,12 +150,12 @@ impl Plugin for Dot1x {
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
-        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
-            show(0, &client.supplicant.counters);
-            if let Some(tunnels) = &client.supplicant.tunnels {
-                show(1, &tunnels.counters);
+        if let Some(client) = client.and_then(|id| self.clients.get_mut(id)) {
+            show(0, &mut client.supplicant.counters);
+            if let Some(tunnels) = &mut client.supplicant.tunnels {
+                show(1, &mut tunnels.counters);
             }
         }
     }
@@ -216,30 +205,46 @@ impl Dot1x {
     }
 
     /// Where the authentications of clients stand.
-    fn infos(&self, context: &Context<'_>, params: &Value) -> Result<Value, Error> {
-        let macs = Params::new(params).list("macs", "[]core.MACKey")?;
-        let macs = macs.ok_or_else(|| failed_check("RpcCmdMacs", "MACKeys", "required"))?;
-        let infos = macs.iter().map(|mac| {
-            let mac = MacAddress(bytes(mac, "core.MACKey")?);
+    fn infos(
+        &mut self,
+        context: &mut Context<'_>,
+        params: MacParams,
+    ) -> Result<Vec<Dot1xInfo>, Error> {
+        let infos = params.macs()?.into_iter().map(|mac| {
             let client = context.namespace.clients.by_mac(mac).ok_or_else(|| {
                 Error::execution(format!(
                     "Error there is no valid client {mac} for this MAC "
                 ))
             })?;
             let supplicant = &self.clients.get(client).ok_or_else(no_plugin)?.supplicant;
-            let mut info = json!({
-                "state": supplicant.state() as u8,
-                "method": supplicant.method(),
-                "eap_version": supplicant.version(),
-            });
-            if let Some(tunnels) = &supplicant.tunnels {
-                info["tls_version"] = json!(tunnels.version.map(|version| version.to_string()));
-                info["reason"] = json!(tunnels.reason);
-            }
-            Ok(info)
+            let tunnels = supplicant.tunnels.as_ref();
+            Ok(Dot1xInfo {
+                state: supplicant.state() as u8,
+                method: supplicant.method(),
+                eap_version: supplicant.version(),
+                tls_version: tunnels.map(|tunnels| tunnels.version.map(|v| v.to_string())),
+                reason: tunnels.map(|tunnels| tunnels.reason.as_deref().map(str::to_owned)),
+            })
         });
         infos.collect()
     }
+}
+
+/// Where the authentication of a client stands.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Dot1xInfo {
+    /// Its state: 1 begins, 2 waits for a method, 3 has answered, 4 has failed, 5 is authenticated.
+    state: u8,
+    /// The type of its EAP method; 0 before there is one.
+    method: u8,
+    /// The version of EAP over LAN.
+    eap_version: u8,
+    /// Of methods with TLS: its version, once that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_version: Option<Option<String>>,
+    /// Of methods with TLS: why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Option<String>>,
 }
 
 fn no_plugin() -> Error {

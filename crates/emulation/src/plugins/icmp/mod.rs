@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Command, Empty, Error, Example};
 use allosaur_engine::time::MILLISECOND;
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::update_u16;
@@ -12,22 +12,57 @@ use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4View};
 use serde_json::Value;
 
 use crate::client::ClientId;
-use crate::counters::{self, Counters};
+use crate::counters::{CounterParams, CounterReport, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::params::Params;
-use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::ping::{EchoRequest, PingParams, Pings, write_payload};
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
+use crate::read::{Done, Ipv4};
+use crate::spec::{Keys, OfClient, Spec, about_client, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "icmp",
     frames: &[FrameKind::Icmpv4],
-    methods: &[
-        Method::new("icmp_ns_cnt", Target::Namespace, false),
-        Method::new("icmp_c_start_ping", Target::Client, false),
-        Method::new("icmp_c_stop_ping", Target::Client, false),
-        Method::new("icmp_c_get_ping_stats", Target::Client, false),
+    commands: &[
+        namespace_counters::<Icmp>("icmp_ns_cnt", Access::Open),
+        Command {
+            name: "icmp_c_start_ping",
+            access: Access::Open,
+            doc: "Has a client ping an address. It has one ping at a time.",
+            errors: &[
+                "the client is pinging already",
+                "there is no address to ping",
+                "requests are longer than the client's MTU",
+            ],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "amount": 5, "pace": 1, "dst": [1, 1, 1, 1], "timeout": 5, "payloadSize": 16}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Icmp::start_ping))
+        },
+        Command {
+            name: "icmp_c_stop_ping",
+            access: Access::Open,
+            doc: "Ends a client's ping.",
+            errors: &["the client is not pinging"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Icmp::stop_ping))
+        },
+        Command {
+            name: "icmp_c_get_ping_stats",
+            access: Access::Open,
+            doc: "Gives the counters of a client's ping, or clears those of replies.",
+            errors: &["the client is not pinging, or has ended"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"{"icmp_ping_stats": {"requestsSent": 5, "repliesInOrder": 5, "avgLatency": 210, "minLatency": 100, "maxLatency": 320}}"#,
+            },
+            ..about_client(&OfClient(Icmp::ping_counters))
+        },
     ],
     counters: &[("", IcmpCounters::META)],
     keys: Keys::Only(&[]),
@@ -105,23 +140,14 @@ impl Plugin for Icmp {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        match (call.method, call.client) {
-            ("icmp_c_start_ping", Some(client)) => self.start_ping(context, client, call.params),
-            ("icmp_c_stop_ping", Some(client)) => self.pings.stop(context, client),
-            ("icmp_c_get_ping_stats", Some(client)) => self.pings.report(client, call.params),
-            _ => counters::report(call.params, &mut [&mut self.counters]),
-        }
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         if client.is_none() {
-            show(0, &self.counters);
+            show(0, &mut self.counters);
         }
     }
 
@@ -224,10 +250,10 @@ impl Icmp {
         &mut self,
         context: &mut Context<'_>,
         id: ClientId,
-        params: &Value,
-    ) -> Result<Value, Error> {
-        let given = Params::new(params).ipv4("dst")?;
-        let request = PingRequest::parse(params, "ApiIcmpClientStartPingHandler")?;
+        params: PingParams<Ipv4>,
+    ) -> Result<Done, Error> {
+        let given = Some(params.dst.0);
+        let request = params.check("ApiIcmpClientStartPingHandler")?;
         let client = context.client(id);
         let client = client.ok_or_else(|| Error::execution("There is no such client."))?;
         let known = |address: &Ipv4Addr| !address.is_unspecified();
@@ -246,7 +272,25 @@ impl Icmp {
         if let Some(request) = self.pings.start(context, id, target, request)? {
             self.send_request(context, id, &request);
         }
-        Ok(Value::Bool(true))
+        Ok(Done)
+    }
+
+    fn stop_ping(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        _: Empty,
+    ) -> Result<Done, Error> {
+        self.pings.stop(context, id)
+    }
+
+    fn ping_counters(
+        &mut self,
+        _: &mut Context<'_>,
+        id: ClientId,
+        params: CounterParams,
+    ) -> Result<CounterReport, Error> {
+        self.pings.report(id, &params)
     }
 
     /// Sends a request by way of the client's gateway. While that is not known, to the MAC address

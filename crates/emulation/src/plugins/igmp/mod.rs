@@ -5,38 +5,73 @@ mod wire;
 
 use std::net::Ipv4Addr;
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Example};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::checksum;
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4Option, Ipv4Options, Ipv4View};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::client::ClientId;
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
 use crate::multicast::count::{Count, count_table};
 use crate::multicast::groups::{Group, GroupError};
-use crate::multicast::membership::{Membership, Protocol, Refusal, Verb, designated, text};
+use crate::multicast::membership::{
+    self, HasGroups, Membership, Protocol, Refusal, Verb, designated, text,
+};
 use crate::multicast::report::Message;
 use crate::multicast::{Family, Mute};
 use crate::namespace::Namespace;
-use crate::params::bytes;
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
+use crate::read::{self, Listable};
+use crate::spec::{Keys, Spec, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "igmp",
     frames: &[FrameKind::Igmp],
-    methods: &[
-        Method::new("igmp_ns_cnt", Target::Namespace, true),
-        Method::new("igmp_ns_add", Target::Namespace, true),
-        Method::new("igmp_ns_remove", Target::Namespace, true),
-        Method::new("igmp_ns_sg_add", Target::Namespace, true),
-        Method::new("igmp_ns_sg_remove", Target::Namespace, true),
-        Method::new("igmp_ns_iter", Target::Namespace, true),
-        Method::new("igmp_ns_get_cfg", Target::Namespace, true),
-        Method::new("igmp_ns_set_cfg", Target::Namespace, true),
+    commands: &[
+        namespace_counters::<Igmp>("igmp_ns_cnt", Access::Api),
+        membership::join_row::<Igmp>(
+            "igmp_ns_add",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [[239, 1, 1, 1]]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::leave_row::<Igmp>(
+            "igmp_ns_remove",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [[239, 1, 1, 1]]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::add_sources_row::<Igmp>(
+            "igmp_ns_sg_add",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [{"g": [239, 1, 1, 1], "s": [10, 0, 0, 1]}]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::remove_sources_row::<Igmp>(
+            "igmp_ns_sg_remove",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [{"g": [239, 1, 1, 1], "s": [10, 0, 0, 1]}]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::page_row::<Igmp>(
+            "igmp_ns_iter",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "reset": true, "count": 255}"#,
+                result: r#"{"empty": false, "stopped": false, "data": [{"g": [239, 1, 1, 1], "mode": 1}]}"#,
+            },
+        ),
+        membership::settings_row::<Igmp>("igmp_ns_get_cfg"),
+        membership::configure_row::<Igmp>("igmp_ns_set_cfg"),
     ],
     counters: &[("", <Ipv4 as Family>::META)],
     keys: Keys::Only(&["mtu", "dmac", "vec", "version"]),
@@ -59,6 +94,47 @@ const ALL_ROUTERS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 2);
 const TYPE_OF_SERVICE: u8 = 0xc0;
 /// As the reference has it in each packet.
 const IDENTIFICATION: u16 = 0x00cc;
+
+/// A source of a group.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename = "igmp.IgmpSGRecord", default)]
+#[schemars(rename = "IgmpSource")]
+pub(crate) struct IgmpSource {
+    /// The group.
+    g: read::Ipv4,
+    /// The source.
+    s: read::Ipv4,
+}
+
+impl Listable for IgmpSource {
+    const LIST: &'static str = "[]*igmp.IgmpSGRecord";
+}
+
+impl From<IgmpSource> for ([u8; 4], [u8; 4]) {
+    fn from(IgmpSource { g, s }: IgmpSource) -> Self {
+        (g.into(), s.into())
+    }
+}
+
+/// A group.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IgmpGroup {
+    /// Its address.
+    g: read::Ipv4,
+    /// 1 from all sources, 2 from those of `sv`.
+    mode: u8,
+    /// Its sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sv: Option<Vec<read::Ipv4>>,
+}
+
+impl HasGroups for Igmp {
+    type Family = Ipv4;
+
+    fn membership(&mut self) -> &mut Membership<Ipv4> {
+        &mut self.membership
+    }
+}
 
 /// IGMP of a namespace.
 #[derive(Debug)]
@@ -115,23 +191,19 @@ impl Family for Ipv4 {
 
 impl Protocol for Ipv4 {
     const GROUP: &'static str = "mc-ipv4";
-    const ADDRESS_TYPE: &'static str = "core.Ipv4Key";
-    const PAIR_TYPE: &'static str = "igmp.IgmpSGRecord";
     const ITERATE_TYPE: &'static str = "ApiIgmpNsIterParams";
     const SET_TYPE: &'static str = "ApiIgmpSetParams";
 
-    fn address(value: &Value) -> Result<[u8; 4], Error> {
-        bytes(value, Self::ADDRESS_TYPE)
-    }
+    type Wire = read::Ipv4;
+    type Source = IgmpSource;
+    type Description = IgmpGroup;
 
-    fn unspecified() -> [u8; 4] {
-        [0; 4]
-    }
-
-    fn describe(group: &Group<[u8; 4]>) -> Value {
-        match &group.sources {
-            None => json!({"g": group.address, "mode": 1}),
-            Some(sources) => json!({"g": group.address, "mode": 2, "sv": sources.0}),
+    fn describe(group: &Group<[u8; 4]>) -> IgmpGroup {
+        let sources = group.sources.as_ref();
+        IgmpGroup {
+            g: group.address.into(),
+            mode: if sources.is_some() { 2 } else { 1 },
+            sv: sources.map(|sources| sources.0.iter().copied().map(Into::into).collect()),
         }
     }
 
@@ -247,22 +319,14 @@ impl Plugin for Igmp {
         self.membership.handle_timeout(context);
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let verb = call.method.strip_prefix("igmp_ns_");
-        let Some(verb) = verb.and_then(Verb::of_method) else {
-            return counters::report(call.params, &mut [&mut self.membership.host.counts]);
-        };
-        self.membership.call(context, verb, call.params)
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         if client.is_none() {
-            show(0, &self.membership.host.counts);
+            show(0, &mut self.membership.host.counts);
         }
     }
 

@@ -1,24 +1,25 @@
 //! A client that exports: its generators in turn, the header and the sequence of its packets.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use allosaur_api::Error;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::counters::IpfixCounters;
 use super::generator::Generator;
 use super::init::{ClientInit, Identity, Target};
 use super::link::Link;
 use super::record::Version;
+use super::requests::{ExporterInfo, GeneratorInfos, GeneratorNames, SetGenerator, SetState};
 use crate::client::ClientId;
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::exports::ExportReport;
 use crate::field_engine::SplitMix;
 use crate::pace::Pace;
-use crate::params::{Params, mismatch};
 use crate::plugin::Context;
+use crate::read::Done;
 use crate::timers::TimerId;
 
 /// The tables of those who send messages out, in the order of the plugin's description.
@@ -342,16 +343,9 @@ impl FlowExporter {
         self.link.report(report);
     }
 
-    /// `ipfix_c_cnt`.
-    pub(super) fn report_counters(&mut self, params: &Value) -> Result<Value, Error> {
-        let mut tables = self.link.counters();
-        tables.push(&mut self.counters);
-        counters::report(params, &mut tables)
-    }
-
     /// Shows its tables of counters, with their places in the description of the plugin.
-    pub(super) fn show_counters(&mut self, show: &mut dyn FnMut(usize, &dyn Counters)) {
-        show(1, &self.counters);
+    pub(super) fn show_counters(&mut self, show: &mut dyn FnMut(usize, &mut dyn Counters)) {
+        show(1, &mut self.counters);
         for table in self.link.counters() {
             let place = LINK_TABLES.iter().position(|name| *name == table.name());
             if let Some(place) = place {
@@ -365,14 +359,14 @@ impl FlowExporter {
         &mut self,
         context: &mut Context<'_>,
         client: ClientId,
-        params: Params<'_>,
-    ) -> Result<Value, Error> {
-        self.is_wanted = params.bool_or("enable", false)?;
+        params: SetState,
+    ) -> Result<Done, Error> {
+        self.is_wanted = params.enable;
         match self.is_wanted {
             true => self.start_if_ready(context, client),
             false => self.stop(context),
         }
-        Ok(Value::Bool(true))
+        Ok(Done)
     }
 
     /// `ipfix_c_set_gen_state`.
@@ -380,16 +374,10 @@ impl FlowExporter {
         &mut self,
         context: &mut Context<'_>,
         client: ClientId,
-        params: Params<'_>,
-    ) -> Result<Value, Error> {
-        let name = params.string_or("gen_name", "")?;
-        let enable = params
-            .get("enable")
-            .map(|value| value.as_bool().ok_or_else(|| mismatch(value, "bool")));
-        let enable = enable.transpose()?;
-        let rate = params.float_or("rate", "float32", 0.0)?;
-        let template_rate = params.float_or("template_rate", "float32", 0.0)?;
-        let index = self.index_of(name)?;
+        params: &SetGenerator,
+    ) -> Result<Done, Error> {
+        let (rate, template_rate) = (params.rate.0, params.template_rate.0);
+        let index = self.index_of(&params.gen_name)?;
         let (data, template) = (
             Pace::new("rate", rate)?,
             Pace::new("template_rate", template_rate)?,
@@ -402,7 +390,7 @@ impl FlowExporter {
         if template_rate > 0.0 {
             generator.template = template;
         }
-        generator.is_enabled = enable.unwrap_or(generator.is_enabled);
+        generator.is_enabled = params.enable.unwrap_or(generator.is_enabled);
         for (is_data, rate) in [(false, template_rate), (true, rate)] {
             if self.is_running && rate > 0.0 {
                 self.plan_again(context, index as u16, is_data);
@@ -411,7 +399,7 @@ impl FlowExporter {
         if self.is_running {
             self.set_timer(context, client);
         }
-        Ok(Value::Bool(true))
+        Ok(Done)
     }
 
     /// Plans a turn anew, as the rate is another.
@@ -441,24 +429,26 @@ impl FlowExporter {
         &self,
         context: &Context<'_>,
         client: ClientId,
-        params: Params<'_>,
-    ) -> Result<Value, Error> {
+        params: GeneratorNames,
+    ) -> Result<GeneratorInfos, Error> {
         let room = self.room(context, client);
-        let mut infos = Map::new();
-        let names = params.strings("gen_names")?;
+        let mut infos = BTreeMap::new();
+        let names = params.gen_names.0;
         if names.is_empty() {
             let all = self.generators.iter();
             infos.extend(all.map(|one| (one.name.clone(), one.info(room))));
         }
         for name in names {
-            let generator = &self.generators[self.index_of(name)?];
-            infos.insert(name.to_owned(), generator.info(room));
+            let generator = &self.generators[self.index_of(&name)?];
+            infos.insert(name, generator.info(room));
         }
-        Ok(json!({"generators_info": infos}))
+        Ok(GeneratorInfos {
+            generators_info: infos,
+        })
     }
 
     /// `ipfix_c_get_exp_info`.
-    pub(super) fn info(&self) -> Value {
+    pub(super) fn info(&self) -> ExporterInfo {
         self.link.info(self.is_wanted)
     }
 }

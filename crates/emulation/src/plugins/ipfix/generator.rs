@@ -1,9 +1,10 @@
 //! A generator: one template, its records, and how often each is sent.
 
 use allosaur_api::Error;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::record::{Records, Version};
+use super::requests::GeneratorInfo;
 use crate::field_engine::SplitMix;
 use crate::pace::Pace;
 use crate::params::{Params, failed_check, mismatch};
@@ -176,19 +177,19 @@ impl Generator {
     }
 
     /// What `ipfix_c_get_gens_info` says of it.
-    pub(super) fn info(&self, room: usize) -> Value {
-        json!({
-            "enabled": self.is_enabled,
-            "options_template": self.is_options,
-            "scope_count": self.scope_fields,
-            "template_rate_pps": self.template.to_json(),
-            "data_rate_pps": self.data.to_json(),
-            "data_records_num": self.records_wanted,
-            "data_records_num_send": self.records_per_packet(room),
-            "template_id": self.template_id,
-            "fields_num": self.records.fields(),
-            "engines_num": self.records.engines(),
-        })
+    pub(super) fn info(&self, room: usize) -> GeneratorInfo {
+        GeneratorInfo {
+            enabled: self.is_enabled,
+            options_template: self.is_options,
+            scope_count: self.scope_fields,
+            template_rate_pps: self.template.to_json(),
+            data_rate_pps: self.data.to_json(),
+            data_records_num: self.records_wanted,
+            data_records_num_send: self.records_per_packet(room),
+            template_id: self.template_id,
+            fields_num: self.records.fields(),
+            engines_num: self.records.engines(),
+        }
     }
 }
 

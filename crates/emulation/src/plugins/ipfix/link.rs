@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use allosaur_api::Error;
-use serde_json::{Value, json};
 
 use super::counters::{EmuUdpCounters, FileCounters, HttpCounters, UdpCounters};
+use super::requests::{ExporterInfo, PostInfo};
 use crate::client::ClientId;
 use crate::counters::Counters;
 use crate::datagrams;
@@ -227,18 +227,22 @@ impl Link {
     }
 
     /// What `ipfix_c_get_exp_info` says of it.
-    pub(super) fn info(&self, is_enabled: bool) -> Value {
+    pub(super) fn info(&self, is_enabled: bool) -> ExporterInfo {
         let scheme = match self {
             Link::Client { .. } => "emu-udp",
             Link::Outside(outside) => outside.scheme,
         };
-        let mut info = json!({"exporter_type": scheme, "enabled": is_enabled.to_string()});
-        if let Link::Outside(outside) = self {
-            if outside.http.is_some() {
-                info["files"] = outside.posts.iter().map(post_info).collect();
+        let files = match self {
+            Link::Outside(outside) if outside.http.is_some() => {
+                Some(outside.posts.iter().map(post_info).collect())
             }
+            _ => None,
+        };
+        ExporterInfo {
+            exporter_type: scheme,
+            enabled: is_enabled.to_string(),
+            files,
         }
-        info
     }
 }
 
@@ -410,22 +414,22 @@ fn count_post(http: &mut HttpCounters, post: &PostReport) {
     }
 }
 
-fn post_info(post: &PostReport) -> Value {
+fn post_info(post: &PostReport) -> PostInfo {
     let (status, transport) = match &post.reply {
         Ok((number, name)) => (format!("{number} {name}"), "success".to_owned()),
         Err(error) => (String::new(), error.clone()),
     };
     let is_good = matches!(&post.reply, Ok((200..300, _)));
     let uploaded = |number: u64| if is_good { number } else { 0 };
-    json!({
-        "name": post.name,
-        "time": post.time,
-        "status": if is_good { "success" } else { "failure" },
-        "http_status_code": status.trim_end(),
-        "http_response_msg": post.message,
-        "transport_status": transport,
-        "bytes_uploaded": uploaded(post.bytes),
-        "temp_records_uploaded": uploaded(post.templates),
-        "data_records_uploaded": uploaded(post.records),
-    })
+    PostInfo {
+        name: post.name.clone(),
+        time: post.time.clone(),
+        status: if is_good { "success" } else { "failure" },
+        http_status_code: status.trim_end().to_owned(),
+        http_response_msg: post.message.clone(),
+        transport_status: transport,
+        bytes_uploaded: uploaded(post.bytes),
+        temp_records_uploaded: uploaded(post.templates),
+        data_records_uploaded: uploaded(post.records),
+    }
 }

@@ -9,39 +9,81 @@ mod generator;
 mod init;
 mod link;
 mod record;
+mod requests;
 #[cfg(test)]
 mod tests;
 mod trigger;
 
 use std::net::Ipv4Addr;
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Command, Empty, Error, Example};
 use allosaur_packet::MacAddress;
 use serde_json::Value;
 
 use self::exporter::FlowExporter;
 use self::init::Identity;
+use self::requests::{ExporterInfo, GeneratorInfos, GeneratorNames, SetGenerator, SetState};
 use self::trigger::{STEP, Trigger};
 use crate::client::{Client, ClientId, ClientMap};
 use crate::counters as tables;
-use crate::counters::Counters;
+use crate::counters::{CounterParams, CounterReport, Counters};
 use crate::namespace::Namespace;
 use crate::params::{Params, mismatch};
-use crate::plugin::{
-    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
+use crate::read::Done;
+use crate::spec::{
+    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, client_counters,
+    namespace_counters,
 };
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "ipfix",
     frames: &[],
-    methods: &[
-        Method::new("ipfix_c_cnt", Target::Client, true),
-        Method::new("ipfix_c_set_state", Target::Client, true),
-        Method::new("ipfix_c_get_gens_info", Target::Client, true),
-        Method::new("ipfix_c_set_gen_state", Target::Client, true),
-        Method::new("ipfix_c_get_exp_info", Target::Client, true),
-        Method::new("ipfix_ns_cnt", Target::Namespace, false),
+    commands: &[
+        client_counters::<Ipfix>("ipfix_c_cnt", Access::Api),
+        Command {
+            name: "ipfix_c_set_state",
+            doc: "Has a client send flow records, or no more.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "enable": true}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Ipfix::set_state))
+        },
+        Command {
+            name: "ipfix_c_get_gens_info",
+            doc: "Says what a client's generators of records do.",
+            errors: &["it has no such generator"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "gen_names": ["g1"]}"#,
+                result: r#"{"generators_info": {"g1": {"enabled": true, "options_template": false, "scope_count": 0, "template_rate_pps": 1, "data_rate_pps": 3, "data_records_num": 1, "data_records_num_send": 1, "template_id": 260, "fields_num": 2, "engines_num": 0}}}"#,
+            },
+            ..about_client(&OfClient(Ipfix::generators))
+        },
+        Command {
+            name: "ipfix_c_set_gen_state",
+            doc: "Turns a generator of a client on or off, or changes its rates.",
+            errors: &["the client has no such generator", "a rate is too high"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "gen_name": "g1", "enable": true, "rate": 10, "template_rate": 1}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Ipfix::set_generator))
+        },
+        Command {
+            name: "ipfix_c_get_exp_info",
+            doc: "Says how a client's records leave.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"{"exporter_type": "emu-udp", "enabled": "true"}"#,
+            },
+            ..about_client(&OfClient(Ipfix::exporter_info))
+        },
+        Command {
+            method: about_namespace(&OfNamespace(Ipfix::count)).method,
+            ..namespace_counters::<Ipfix>("ipfix_ns_cnt", Access::Open)
+        },
     ],
     counters: &[
         ("", NamespaceCounters::META),
@@ -114,26 +156,6 @@ impl Plugin for Ipfix {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let Some(client) = call.client else {
-            let mut tables: Vec<&mut dyn Counters> = vec![&mut self.counters];
-            if let Some(trigger) = &mut self.trigger {
-                tables.push(&mut trigger.counters);
-            }
-            return tables::report(call.params, &mut tables);
-        };
-        let exporter = self.clients.get_mut(client);
-        let exporter = exporter.ok_or_else(|| Error::execution("the client exports nothing"))?;
-        let params = Params::new(call.params);
-        match call.method {
-            "ipfix_c_cnt" => exporter.report_counters(call.params),
-            "ipfix_c_set_state" => exporter.set_state(context, client, params),
-            "ipfix_c_get_gens_info" => exporter.generators_info(context, client, params),
-            "ipfix_c_set_gen_state" => exporter.set_generator(context, client, params),
-            _ => Ok(exporter.info()),
-        }
-    }
-
     fn stop_auto_trigger(&mut self) {
         self.trigger = None;
     }
@@ -142,10 +164,10 @@ impl Plugin for Ipfix {
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         match client {
-            None => show(0, &self.counters),
+            None => show(0, &mut self.counters),
             Some(client) => {
                 if let Some(exporter) = self.clients.get_mut(client) {
                     exporter.show_counters(show);
@@ -156,6 +178,66 @@ impl Plugin for Ipfix {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
+    }
+}
+
+/// Its commands.
+impl Ipfix {
+    fn exporter(&mut self, client: ClientId) -> Result<&mut FlowExporter, Error> {
+        let exporter = self.clients.get_mut(client);
+        let exporter = exporter.ok_or_else(|| Error::execution("the client exports nothing"))?;
+        Ok(exporter)
+    }
+
+    fn set_state(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        params: SetState,
+    ) -> Result<Done, Error> {
+        self.exporter(client)?.set_state(context, client, params)
+    }
+
+    fn generators(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        params: GeneratorNames,
+    ) -> Result<GeneratorInfos, Error> {
+        let exporter = self.exporter(client)?;
+        exporter.generators_info(context, client, params)
+    }
+
+    fn set_generator(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        params: SetGenerator,
+    ) -> Result<Done, Error> {
+        let exporter = self.exporter(client)?;
+        exporter.set_generator(context, client, &params)
+    }
+
+    fn exporter_info(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        _: Empty,
+    ) -> Result<ExporterInfo, Error> {
+        Ok(self.exporter(client)?.info())
+    }
+
+    /// Metrics do not have what is counted of devices that are made.
+    fn count(
+        &mut self,
+        _: &mut Context<'_>,
+        params: CounterParams,
+    ) -> Result<CounterReport, Error> {
+        let mut tables: Vec<&mut dyn Counters> = vec![&mut self.counters];
+        if let Some(trigger) = &mut self.trigger {
+            tables.push(&mut trigger.counters);
+        }
+        Ok(tables::report(&params, &mut tables))
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::net::Ipv6Addr;
 
-use allosaur_api::Error;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::pseudo_header_v6;
@@ -11,15 +10,16 @@ use allosaur_packet::network::icmpv6::Icmpv6View;
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::network::ipv6::Ipv6Header;
 use allosaur_packet::network::ipv6_options::Ipv6OptionsView;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::multicast::count::{Count, count_table};
 use crate::multicast::groups::{Group, GroupError};
 use crate::multicast::membership::{Protocol, Refusal, Verb, designated, text};
 use crate::multicast::report::Message;
 use crate::multicast::{Counts, Family, Mute, Query};
-use crate::params::bytes;
 use crate::plugin::Context;
+use crate::read::{self, Listable};
 
 /// A query, and the two reports of version 1.
 pub(super) const QUERY: u8 = 130;
@@ -88,33 +88,61 @@ impl Family for Ipv6 {
     }
 }
 
+/// A source of a group.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename = "ipv6.MldSGRecord", default)]
+#[schemars(rename = "MldSource")]
+pub(crate) struct MldSource {
+    /// The group.
+    g: read::Ipv6,
+    /// The source.
+    s: read::Ipv6,
+}
+
+impl Listable for MldSource {
+    const LIST: &'static str = "[]*ipv6.MldSGRecord";
+}
+
+impl From<MldSource> for ([u8; 16], [u8; 16]) {
+    fn from(MldSource { g, s }: MldSource) -> Self {
+        (g.into(), s.into())
+    }
+}
+
+/// A group.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MldGroup {
+    /// Its address.
+    ipv6: read::Ipv6,
+    /// Whether a user asked for it.
+    management: bool,
+    /// How many addresses of clients are in it.
+    refc: u32,
+    /// 1 from all sources, 2 from those of `sv`.
+    mode: u8,
+    /// Its sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sv: Option<Vec<read::Ipv6>>,
+}
+
 impl Protocol for Ipv6 {
     const GROUP: &'static str = "mc-ipv6";
-    const ADDRESS_TYPE: &'static str = "core.Ipv6Key";
-    const PAIR_TYPE: &'static str = "ipv6.MldSGRecord";
     const ITERATE_TYPE: &'static str = "ApiMldNsIterParams";
     const SET_TYPE: &'static str = "ApiMldSetParams";
 
-    fn address(value: &Value) -> Result<[u8; 16], Error> {
-        bytes(value, Self::ADDRESS_TYPE)
-    }
+    type Wire = read::Ipv6;
+    type Source = MldSource;
+    type Description = MldGroup;
 
-    fn unspecified() -> [u8; 16] {
-        [0; 16]
-    }
-
-    fn describe(group: &Group<[u8; 16]>) -> Value {
-        let mut value = json!({
-            "ipv6": group.address,
-            "management": group.managed,
-            "refc": group.users,
-            "mode": 1,
-        });
-        if let Some(sources) = &group.sources {
-            value["mode"] = 2.into();
-            value["sv"] = json!(sources.0);
+    fn describe(group: &Group<[u8; 16]>) -> MldGroup {
+        let sources = group.sources.as_ref();
+        MldGroup {
+            ipv6: group.address.into(),
+            management: group.managed,
+            refc: group.users,
+            mode: if sources.is_some() { 2 } else { 1 },
+            sv: sources.map(|sources| sources.0.iter().copied().map(Into::into).collect()),
         }
-        value
     }
 
     fn refuse(ns: &str, refusal: &Refusal<[u8; 16]>) -> Option<String> {

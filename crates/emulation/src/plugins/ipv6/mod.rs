@@ -7,7 +7,7 @@ mod nd;
 
 use std::net::Ipv6Addr;
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Command, Empty, Error, Example};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::{pseudo_header_v6, update_u16};
 use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
@@ -16,37 +16,112 @@ use allosaur_packet::network::ipv6::Ipv6Header;
 use serde_json::Value;
 
 use crate::client::ClientId;
-use crate::counters::{self, Counters};
+use crate::counters::{CounterParams, CounterReport, Counters};
 use crate::frame::{Frame, FrameKind};
+use crate::iter::{Page, PageParams};
 use crate::multicast::Family;
 use crate::multicast::count::Count;
-use crate::multicast::membership::{Membership, Verb};
+use crate::multicast::membership::{self, HasGroups, Membership};
 use crate::namespace::Namespace;
-use crate::params::Params;
-use crate::ping::{EchoRequest, PingRequest, Pings, write_payload};
-use crate::plugin::{
-    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
+use crate::ping::{EchoRequest, PingParams, Pings, write_payload};
+use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
+use crate::read::{self, Done};
+use crate::spec::{
+    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, namespace_counters,
 };
 use mld::Ipv6;
-use nd::NeighborDiscovery;
+use nd::{NdNeighbor, NeighborDiscovery};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "ipv6",
     frames: &[FrameKind::Icmpv6],
-    methods: &[
-        Method::new("ipv6_ns_cnt", Target::Namespace, true),
-        Method::new("ipv6_mld_ns_add", Target::Namespace, true),
-        Method::new("ipv6_mld_ns_remove", Target::Namespace, true),
-        Method::new("ipv6_mld_ns_sg_add", Target::Namespace, true),
-        Method::new("ipv6_mld_ns_sg_remove", Target::Namespace, true),
-        Method::new("ipv6_mld_ns_iter", Target::Namespace, true),
-        Method::new("ipv6_mld_ns_get_cfg", Target::Namespace, true),
-        Method::new("ipv6_mld_ns_set_cfg", Target::Namespace, true),
-        Method::new("ipv6_nd_ns_iter", Target::Namespace, true),
-        Method::new("ipv6_start_ping", Target::Client, false),
-        Method::new("ipv6_stop_ping", Target::Client, false),
-        Method::new("ipv6_get_ping_stats", Target::Client, false),
+    commands: &[
+        namespace_counters::<Ipv6Plugin>("ipv6_ns_cnt", Access::Api),
+        membership::join_row::<Ipv6Plugin>(
+            "ipv6_mld_ns_add",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [[255, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::leave_row::<Ipv6Plugin>(
+            "ipv6_mld_ns_remove",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [[255, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::add_sources_row::<Ipv6Plugin>(
+            "ipv6_mld_ns_sg_add",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [{"g": [255, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9], "s": [32, 1, 13, 184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]}]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::remove_sources_row::<Ipv6Plugin>(
+            "ipv6_mld_ns_sg_remove",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "vec": [{"g": [255, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9], "s": [32, 1, 13, 184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]}]}"#,
+                result: r#"true"#,
+            },
+        ),
+        membership::page_row::<Ipv6Plugin>(
+            "ipv6_mld_ns_iter",
+            Example {
+                params: r#"{"tun": {"vport": 0}, "reset": true, "count": 255}"#,
+                result: r#"{"empty": false, "stopped": false, "data": [{"ipv6": [255, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9], "management": true, "refc": 0, "mode": 1}]}"#,
+            },
+        ),
+        membership::settings_row::<Ipv6Plugin>("ipv6_mld_ns_get_cfg"),
+        membership::configure_row::<Ipv6Plugin>("ipv6_mld_ns_set_cfg"),
+        Command {
+            name: "ipv6_nd_ns_iter",
+            doc: "Lists the neighbors that the clients of a namespace know or look for, a page at a time.",
+            errors: &["neighbors have come or gone since the page before"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "reset": true, "count": 255}"#,
+                result: r#"{"empty": false, "stopped": false, "data": [{"ipv6": [32, 1, 13, 184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], "refc": 1, "state": 18, "resolve": true, "mac": [0, 0, 2, 0, 0, 1]}]}"#,
+            },
+            ..about_namespace(&OfNamespace(Ipv6Plugin::neighbors))
+        },
+        Command {
+            name: "ipv6_start_ping",
+            access: Access::Open,
+            doc: "Has a client ping an address. It has one ping at a time.",
+            errors: &[
+                "the client is pinging already",
+                "there is no address to ping",
+                "the client has not the address to ping from",
+            ],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "amount": 5, "pace": 1, "dst": [32, 1, 13, 184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], "timeout": 5, "payloadSize": 16}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Ipv6Plugin::start_ping))
+        },
+        Command {
+            name: "ipv6_stop_ping",
+            access: Access::Open,
+            doc: "Ends a client's ping.",
+            errors: &["the client is not pinging"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Ipv6Plugin::stop_ping))
+        },
+        Command {
+            name: "ipv6_get_ping_stats",
+            access: Access::Open,
+            doc: "Gives the counters of a client's ping, or clears those of replies.",
+            errors: &["the client is not pinging, or has ended"],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"{"icmp_ping_stats": {"requestsSent": 5, "repliesInOrder": 5, "avgLatency": 210, "minLatency": 100, "maxLatency": 320}}"#,
+            },
+            ..about_client(&OfClient(Ipv6Plugin::ping_counters))
+        },
     ],
     counters: &[
         ("nd", nd::NdCounters::META),
@@ -176,31 +251,21 @@ impl Plugin for Ipv6Plugin {
         self.discovery.handle_event(context, client, event, mld);
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let verb = call.method.strip_prefix("ipv6_mld_ns_");
-        if let Some(verb) = verb.and_then(Verb::of_method) {
-            return self.membership.call(context, verb, call.params);
-        }
-        match (call.method, call.client) {
-            ("ipv6_nd_ns_iter", _) => self.discovery.page(call.params),
-            ("ipv6_start_ping", Some(id)) => self.start_ping(context, id, call.params),
-            ("ipv6_stop_ping", Some(client)) => self.pings.stop(context, client),
-            ("ipv6_get_ping_stats", Some(id)) => self.pings.report(id, call.params),
-            _ => self.report(call.params),
-        }
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         if client.is_none() {
             show(0, self.discovery.counters());
-            show(1, &self.membership.host.counts);
-            show(2, &self.counters);
+            show(1, &mut self.membership.host.counts);
+            show(2, &mut self.counters);
         }
+    }
+
+    fn counters_cleared(&mut self) {
+        self.discovery.clear_cache_counts();
     }
 
     fn table_bytes(&self) -> usize {
@@ -210,16 +275,39 @@ impl Plugin for Ipv6Plugin {
     }
 }
 
+impl HasGroups for Ipv6Plugin {
+    type Family = Ipv6;
+
+    fn membership(&mut self) -> &mut Membership<Ipv6> {
+        &mut self.membership
+    }
+}
+
 impl Ipv6Plugin {
-    fn report(&mut self, params: &Value) -> Result<Value, Error> {
-        let mld = &mut self.membership.host.counts;
-        let mut tables: [&mut dyn Counters; 3] =
-            [self.discovery.counters(), mld, &mut self.counters];
-        let reply = counters::report(params, &mut tables)?;
-        if reply == Value::Bool(true) {
-            self.discovery.clear_cache_counts();
-        }
-        Ok(reply)
+    fn neighbors(
+        &mut self,
+        _: &mut Context<'_>,
+        params: PageParams,
+    ) -> Result<Page<NdNeighbor>, Error> {
+        self.discovery.page(params)
+    }
+
+    fn stop_ping(
+        &mut self,
+        context: &mut Context<'_>,
+        id: ClientId,
+        _: Empty,
+    ) -> Result<Done, Error> {
+        self.pings.stop(context, id)
+    }
+
+    fn ping_counters(
+        &mut self,
+        _: &mut Context<'_>,
+        id: ClientId,
+        params: CounterParams,
+    ) -> Result<CounterReport, Error> {
+        self.pings.report(id, &params)
     }
 
     /// Answers an echo request with its own frame, turned around (RFC 4443 section 4.2): the data
@@ -299,11 +387,10 @@ impl Ipv6Plugin {
         &mut self,
         context: &mut Context<'_>,
         id: ClientId,
-        params: &Value,
-    ) -> Result<Value, Error> {
-        let fields = Params::new(params);
-        let (source, destination) = (fields.ipv6("src")?, fields.ipv6("dst")?);
-        let request = PingRequest::parse(params, "ApiIpv6StartPingHandler")?;
+        params: PingParams<read::Ipv6>,
+    ) -> Result<Done, Error> {
+        let request = params.check("ApiIpv6StartPingHandler")?;
+        let (source, destination) = (Some(params.src.0), Some(params.dst.0));
         let Some(client) = context.client(id) else {
             return Err(Error::execution("There is no such client."));
         };
@@ -332,7 +419,7 @@ impl Ipv6Plugin {
         if let Some(request) = self.pings.start(context, id, target, request)? {
             self.send_request(context, id, &request);
         }
-        Ok(Value::Bool(true))
+        Ok(Done)
     }
 
     /// Sends a request by way of the client's gateway. While that is not known, to the MAC address

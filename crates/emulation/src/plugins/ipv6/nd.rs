@@ -11,7 +11,9 @@ use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::icmpv6::Icmpv6Header;
 use allosaur_packet::network::ipv6::{ALL_NODES, Ipv6Header};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::messages::{
     HOP_LIMIT, LIFETIME_MAX_S, PREFIX_BITS, advertise, advertise_to_all, prefix, solicit,
@@ -20,11 +22,13 @@ use super::messages::{
 use super::mld::Ipv6;
 use crate::client::{Client, ClientId, ClientMap};
 use crate::frame::Frame;
+use crate::iter::{Page, PageParams};
 use crate::multicast::membership::Membership;
 use crate::namespace::{Namespace, Router};
 use crate::neighbor_cache::{NeighborCache, Wanted};
 use crate::params::Params;
 use crate::plugin::{Context, Event, PluginError};
+use crate::read::{self, Mac};
 
 /// How often each client asks for its gateways, unless its init JSON says otherwise.
 const PERIOD_S: u32 = 29;
@@ -98,6 +102,21 @@ crate::counters! {
         tx_probe: "pktTxNeighborUnsolicitedDAD", "ipv6 rx neighbor DAD ", "pkts", Info;
         tx_query: "pktTxNeighborUnsolicitedQuery", "ipv6 rx neighbor solicited query ", "pkts", Info;
     }
+}
+
+/// A neighbor, in the RPC.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct NdNeighbor {
+    /// Its IPv6 address.
+    ipv6: read::Ipv6,
+    /// How many clients need it.
+    refc: usize,
+    /// How well it is known: 16 heard of, 17 looked for, 18 known, 19 known and silent for long.
+    state: u8,
+    /// Whether its MAC address is known.
+    resolve: bool,
+    /// Its MAC address.
+    mac: Mac,
 }
 
 /// What is kept of a client.
@@ -427,16 +446,15 @@ impl NeighborDiscovery {
     ///
     /// # Errors
     /// When a parameter is wrong, or the table changed.
-    pub(super) fn page(&mut self, params: &Value) -> Result<Value, Error> {
-        self.cache.page(params, "ApiNdNsIterParams", |neighbor| {
-            json!({
-                "ipv6": neighbor.address.octets(),
-                "refc": neighbor.users().len(),
-                "state": neighbor.state as u8,
-                "resolve": neighbor.mac.is_some(),
-                "mac": neighbor.mac.unwrap_or_default().octets(),
+    pub(super) fn page(&mut self, params: PageParams) -> Result<Page<NdNeighbor>, Error> {
+        self.cache
+            .page(params, "ApiNdNsIterParams", |neighbor| NdNeighbor {
+                ipv6: read::Ipv6(neighbor.address),
+                refc: neighbor.users().len(),
+                state: neighbor.state as u8,
+                resolve: neighbor.mac.is_some(),
+                mac: Mac(neighbor.mac.unwrap_or_default()),
             })
-        })
     }
 
     /// The counters, with those of the cache.

@@ -1,17 +1,22 @@
 //! LLDP (IEEE 802.1AB): a client announces itself; it keeps nothing of what neighbors announce.
 
+use allosaur_api::Access;
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
 
 use super::announcement::{self, Announcement, Announcers, PAYLOAD_BYTES_MAX, Protocol};
 use crate::params::Params;
-use crate::plugin::{Keys, Method, PluginError, Spec, Target};
+use crate::plugin::PluginError;
+use crate::spec::{Keys, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "lldp",
     frames: &[],
-    methods: &[Method::new("lldp_client_cnt", Target::Client, true)],
+    commands: &[client_counters::<Announcers<Lldp>>(
+        "lldp_client_cnt",
+        Access::Api,
+    )],
     counters: &[("", LldpCounters::META)],
     keys: Keys::Only(&["timer", "options"]),
     create: |_, _| Ok(Box::<Announcers<Lldp>>::default()),

@@ -8,38 +8,89 @@ mod client;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Command, Empty, Error, Example};
 use allosaur_packet::frame::Network;
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use self::client::MdnsClient;
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::datagrams;
 use crate::dns::auto_play::{self, Played, Player};
-use crate::dns::cache::{self, Cache};
+use crate::dns::cache::{Cache, CachedAnswer};
 use crate::dns::message::{AUTHORITATIVE, Builder, Message, Question, RESPONSE};
-use crate::dns::query::{self, Query};
+use crate::dns::query::{self, Queries, Query, QueryFields};
 use crate::frame::{Frame, FrameKind};
+use crate::iter::{Page, PageParams};
 use crate::namespace::Namespace;
-use crate::params::Params;
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
+use crate::read::{Done, Listable, Listed};
+use crate::spec::{
+    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, client_counters,
+    namespace_counters,
+};
 use crate::udp::Service;
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "mdns",
     frames: &[FrameKind::Mdns],
-    methods: &[
-        Method::new("mdns_c_cnt", Target::Client, false),
-        Method::new("mdns_c_add_remove_hosts", Target::Client, true),
-        Method::new("mdns_c_get_hosts", Target::Client, true),
-        Method::new("mdns_c_query", Target::Client, true),
-        Method::new("mdns_ns_cnt", Target::Namespace, false),
-        Method::new("mdns_ns_cache_iter", Target::Namespace, true),
-        Method::new("mdns_ns_cache_flush", Target::Namespace, true),
+    commands: &[
+        client_counters::<Mdns>("mdns_c_cnt", Access::Open),
+        Command {
+            name: "mdns_c_add_remove_hosts",
+            doc: "Gives host names to a client, or takes them from it.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "op": false, "hosts": ["printer.local"]}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Mdns::change_hosts))
+        },
+        Command {
+            name: "mdns_c_get_hosts",
+            doc: "Lists the host names of a client.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"["printer.local"]"#,
+            },
+            ..about_client(&OfClient(Mdns::hosts))
+        },
+        Command {
+            name: "mdns_c_query",
+            doc: "Has a client ask all for names.",
+            errors: &[
+                "a name, a type or a class is none",
+                "the client has no address to ask from",
+            ],
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1], "queries": [{"name": "printer.local", "dns_type": "A", "ipv6": false}]}"#,
+                result: r#"true"#,
+            },
+            ..about_client(&OfClient(Mdns::query))
+        },
+        namespace_counters::<Mdns>("mdns_ns_cnt", Access::Open),
+        Command {
+            name: "mdns_ns_cache_iter",
+            doc: "Lists the answers that a namespace keeps, a page at a time.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "reset": true, "count": 255}"#,
+                result: r#"{"empty": false, "stopped": false, "data": [{"name": "printer.local", "dns_type": "A", "dns_class": "IN", "ttl": 240, "answer": "1.1.1.3", "time_left": 100}]}"#,
+            },
+            ..about_namespace(&OfNamespace(Mdns::cached))
+        },
+        Command {
+            name: "mdns_ns_cache_flush",
+            doc: "Has a namespace forget all answers.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}}"#,
+                result: r#"true"#,
+            },
+            ..about_namespace(&OfNamespace(Mdns::flush))
+        },
     ],
     counters: &[
         ("", MdnsCounters::META),
@@ -69,7 +120,6 @@ const ANSWERS_MAX: usize = 16_384;
 const QUERIES: query::Naming = query::Naming {
     params: "ApiMDnsQueryParams",
     embedded: ".DnsQueryParams",
-    list: "[]mdns.MDnsQueryParams",
 };
 const AUTO_PLAY: auto_play::Naming = auto_play::Naming {
     params: "MDnsAutoPlayParams",
@@ -167,33 +217,17 @@ impl Plugin for Mdns {
         }
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        match (call.method, call.client) {
-            ("mdns_ns_cnt", _) => counters::report(call.params, &mut [&mut self.counters]),
-            ("mdns_ns_cache_iter", _) => {
-                let (reset, count) = cache::page_params(call.params, "ApiMDnsCacheIterParams")?;
-                Ok(self.cache.page(context.now, reset, count))
-            }
-            ("mdns_ns_cache_flush", _) => {
-                self.cache.flush();
-                Ok(Value::Bool(true))
-            }
-            (method, Some(client)) => self.call_client(context, method, client, call.params),
-            (method, None) => Err(Error::execution(format!("{method} needs a client"))),
-        }
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         match client {
-            None => show(0, &self.counters),
+            None => show(0, &mut self.counters),
             Some(client) => {
-                if let Some(client) = self.clients.get(client) {
-                    show(1, &client.counters);
+                if let Some(client) = self.clients.get_mut(client) {
+                    show(1, &mut client.counters);
                 }
             }
         }
@@ -201,6 +235,102 @@ impl Plugin for Mdns {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
+    }
+}
+
+/// Which host names to give to a client, or to take from it.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct ChangeHosts {
+    /// Whether to take them; else they are given.
+    op: bool,
+    /// The names.
+    hosts: Listed<String>,
+}
+
+/// The host names that were not given, since another client has them, or not taken, since the client does
+/// not have them; `true` when there are none.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Refused {
+    /// There are none.
+    None(Done),
+    /// These.
+    Hosts(Vec<String>),
+}
+
+/// A query.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct MdnsQuery(QueryFields);
+
+impl Listable for MdnsQuery {
+    const LIST: &'static str = "[]mdns.MDnsQueryParams";
+}
+
+impl From<MdnsQuery> for QueryFields {
+    fn from(MdnsQuery(fields): MdnsQuery) -> QueryFields {
+        fields
+    }
+}
+
+/// Its commands.
+impl Mdns {
+    fn client(&mut self, client: ClientId) -> Result<&mut MdnsClient, Error> {
+        let client = self.clients.get_mut(client);
+        let client = client.ok_or_else(|| Error::execution("the client has no mDNS"))?;
+        Ok(client)
+    }
+
+    fn change_hosts(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        params: ChangeHosts,
+    ) -> Result<Refused, Error> {
+        self.client(client)?;
+        let refused = match params.op {
+            true => self.remove_hosts(client, params.hosts.0),
+            false => self.add_hosts(client, &params.hosts.0),
+        };
+        Ok(match refused.is_empty() {
+            true => Refused::None(Done),
+            false => Refused::Hosts(refused),
+        })
+    }
+
+    fn hosts(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        _: Empty,
+    ) -> Result<Vec<String>, Error> {
+        Ok(self.client(client)?.hosts.clone())
+    }
+
+    fn query(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        queries: Queries<MdnsQuery>,
+    ) -> Result<Done, Error> {
+        let queries = query::parse(queries, &QUERIES)?;
+        self.client(client)?.ask(context, client, &queries)?;
+        Ok(Done)
+    }
+
+    fn cached(
+        &mut self,
+        context: &mut Context<'_>,
+        params: PageParams,
+    ) -> Result<Page<CachedAnswer>, Error> {
+        let count = params.count("ApiMDnsCacheIterParams")?;
+        Ok(self.cache.page(context.now, params.reset, count))
+    }
+
+    fn flush(&mut self, _: &mut Context<'_>, _: Empty) -> Result<Done, Error> {
+        self.cache.flush();
+        Ok(Done)
     }
 }
 
@@ -213,40 +343,6 @@ impl Mdns {
             cache: Cache::new(ANSWERS_MAX),
             auto_play: Player::start(context, init, &AUTO_PLAY)?,
         })
-    }
-
-    fn call_client(
-        &mut self,
-        context: &mut Context<'_>,
-        method: &str,
-        client: ClientId,
-        params: &Value,
-    ) -> Result<Value, Error> {
-        let Some(state) = self.clients.get_mut(client) else {
-            return Err(Error::execution("the client has no mDNS"));
-        };
-        match method {
-            "mdns_c_cnt" => counters::report(params, &mut [&mut state.counters]),
-            "mdns_c_get_hosts" => Ok(json!(state.hosts)),
-            "mdns_c_query" => {
-                let queries = query::parse(params, &QUERIES)?;
-                state.ask(context, client, &queries)?;
-                Ok(Value::Bool(true))
-            }
-            _ => {
-                let remove = Params::new(params).bool_or("op", false)?;
-                let hosts = Params::new(params).strings("hosts")?;
-                let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
-                let refused = match remove {
-                    true => self.remove_hosts(client, hosts),
-                    false => self.add_hosts(client, &hosts),
-                };
-                Ok(match refused.is_empty() {
-                    true => Value::Null,
-                    false => json!(refused),
-                })
-            }
-        }
     }
 
     /// Gives host names to a client; returns those that somebody has.

@@ -5,7 +5,7 @@ mod control;
 mod pppoe;
 mod session;
 
-use allosaur_api::Error;
+use allosaur_api::{Command, Empty, Error, Example};
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::{EtherType, FRAME_BYTES_MIN, HEADER_BYTES};
@@ -14,7 +14,8 @@ use serde_json::Value;
 use crate::client::{ClientId, ClientMap};
 use crate::frame::{Frame, FrameKind};
 use crate::params::Params;
-use crate::plugin::{Call, Context, Keys, Method, Plugin, PluginError, Spec, Target, Timeout};
+use crate::plugin::{Context, Plugin, PluginError, Timeout};
+use crate::spec::{Keys, OfClient, Spec, about_client};
 use crate::timers::TimerId;
 
 use session::{Credentials, SECRET_BYTES_MAX, Session, Sink};
@@ -23,10 +24,34 @@ use session::{Credentials, SECRET_BYTES_MAX, Session, Sink};
 pub static SPEC: Spec = Spec {
     name: "ppp",
     frames: &[FrameKind::Pppoe],
-    methods: &[
-        Method::new("ppp_c_client_session", Target::Client, true),
-        Method::new("ppp_c_client_ip", Target::Client, true),
-        Method::new("ppp_c_server_mac", Target::Client, true),
+    commands: &[
+        Command {
+            name: "ppp_c_client_session",
+            doc: "Gives the number of a client's PPPoE session.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#"17"#,
+            },
+            ..about_client(&OfClient(Ppp::session_number))
+        },
+        Command {
+            name: "ppp_c_client_ip",
+            doc: "Gives the IPv4 address that a client got for its session.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#""10.0.0.5""#,
+            },
+            ..about_client(&OfClient(Ppp::address))
+        },
+        Command {
+            name: "ppp_c_server_mac",
+            doc: "Gives the MAC address of the concentrator of a client's session.",
+            example: Example {
+                params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+                result: r#""00:00:02:00:00:01""#,
+            },
+            ..about_client(&OfClient(Ppp::concentrator))
+        },
     ],
     counters: &[],
     keys: Keys::Only(&["user", "password", "timeout"]),
@@ -97,18 +122,6 @@ impl Plugin for Ppp {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let client = call.client.and_then(|client| self.clients.get(client));
-        let session = &client
-            .ok_or_else(|| Error::execution("Error there is no valid plugin ppp for this client "))?
-            .session;
-        Ok(match call.method {
-            "ppp_c_client_session" => session.number().into(),
-            "ppp_c_client_ip" => session.address().to_string().into(),
-            _ => session.peer().to_string().into(),
-        })
-    }
-
     fn missing(&self, client: ClientId, _is_ipv6: bool) -> Option<&'static str> {
         // No packets of others travel over its session.
         self.clients.get(client).map(|_| "a way that is not PPPoE")
@@ -116,6 +129,42 @@ impl Plugin for Ppp {
 
     fn table_bytes(&self) -> usize {
         self.clients.boxed_bytes()
+    }
+}
+
+/// Its commands.
+impl Ppp {
+    fn session(&self, client: ClientId) -> Result<&Session, Error> {
+        let client = self.clients.get(client);
+        let error = || Error::execution("Error there is no valid plugin ppp for this client ");
+        Ok(&client.ok_or_else(error)?.session)
+    }
+
+    fn session_number(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        _: Empty,
+    ) -> Result<u16, Error> {
+        Ok(self.session(client)?.number())
+    }
+
+    fn address(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        _: Empty,
+    ) -> Result<String, Error> {
+        Ok(self.session(client)?.address().to_string())
+    }
+
+    fn concentrator(
+        &mut self,
+        _: &mut Context<'_>,
+        client: ClientId,
+        _: Empty,
+    ) -> Result<String, Error> {
+        Ok(self.session(client)?.peer().to_string())
     }
 }
 

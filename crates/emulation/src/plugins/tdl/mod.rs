@@ -8,27 +8,26 @@ mod tests;
 
 use std::net::SocketAddr;
 
-use allosaur_api::Error;
+use allosaur_api::{Access, Error};
 use allosaur_engine::time::Nanos;
 use serde_json::Value;
 
 use self::meta::{Object, Types, luid};
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::datagrams;
 use crate::field_engine::{FieldEngines, SplitMix};
 use crate::namespace::Namespace;
 use crate::pace::Pace;
 use crate::params::{Params, failed_check};
-use crate::plugin::{
-    Call, Context, Event, Keys, Method, Plugin, PluginError, Spec, Target, Timeout,
-};
+use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
+use crate::spec::{Keys, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "tdl",
     frames: &[],
-    methods: &[Method::new("tdl_c_cnt", Target::Client, true)],
+    commands: &[client_counters::<Tdl>("tdl_c_cnt", Access::Api)],
     counters: &[("", TdlCounters::META)],
     keys: Keys::Only(&[
         "dst",
@@ -148,20 +147,14 @@ impl Plugin for Tdl {
         }
     }
 
-    fn call(&mut self, _: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let sender = call.client.and_then(|client| self.clients.get_mut(client));
-        let sender = sender.ok_or_else(|| Error::execution("the client sends no TDL"))?;
-        counters::report(call.params, &mut [&mut sender.counters])
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
-        if let Some(client) = client.and_then(|id| self.clients.get(id)) {
-            show(0, &client.counters);
+        if let Some(client) = client.and_then(|id| self.clients.get_mut(id)) {
+            show(0, &mut client.counters);
         }
     }
 

@@ -4,23 +4,22 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use allosaur_api::Error;
+use allosaur_api::Access;
 use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::namespace::Namespace;
 use crate::params::Params;
-use crate::plugin::{
-    Call, Context, Event, Keys, Method, Plugin, PluginError, SocketEvent, SocketId, Spec, Target,
-};
+use crate::plugin::{Context, Event, Plugin, PluginError, SocketEvent, SocketId};
 use crate::plugins::transport::{Owned, with_connections};
+use crate::spec::{Keys, Spec, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
     name: "transe",
     frames: &[],
-    methods: &[Method::new("transe_ns_cnt", Target::Namespace, true)],
+    commands: &[namespace_counters::<Transe>("transe_ns_cnt", Access::Api)],
     counters: &[("", TranseCounters::META)],
     keys: Keys::Only(&["addr", "size", "loops"]),
     create: |_, _| Ok(Box::new(Transe::default())),
@@ -110,18 +109,14 @@ impl Plugin for Transe {
         }
     }
 
-    fn call(&mut self, _context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        counters::report(call.params, &mut [&mut self.counters])
-    }
-
     fn counters(
         &mut self,
         _namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         if client.is_none() {
-            show(0, &self.counters);
+            show(0, &mut self.counters);
         }
     }
 

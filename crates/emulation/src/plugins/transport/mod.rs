@@ -12,7 +12,7 @@ mod wire;
 
 use std::net::{IpAddr, SocketAddr};
 
-use allosaur_api::Error;
+use allosaur_api::{Command, Error, Example};
 use allosaur_packet::frame::{Network, Transport as Protocol};
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
@@ -21,13 +21,12 @@ use serde_json::Value;
 
 use self::tcp_counters::{Counted, TcpCounters};
 use crate::client::ClientId;
-use crate::counters::{self, Counters};
+use crate::counters::{self, CounterParams, CounterReport, Counters};
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
-use crate::plugin::{
-    Call, Context, Keys, Method, Plugin, PluginError, PluginId, Spec, Target, Timeout,
-};
+use crate::plugin::{Context, Plugin, PluginError, PluginId, Timeout};
 use crate::sockets::{Datagram, FlowCounters, UdpCounters};
+use crate::spec::{Keys, OfClient, Spec, about_client};
 
 pub(crate) use self::connections::{ConnectError, Connections};
 pub(crate) use self::settings::Settings;
@@ -37,7 +36,16 @@ pub(crate) use self::socket::Owned;
 pub static SPEC: Spec = Spec {
     name: "transport",
     frames: &[FrameKind::Transport],
-    methods: &[Method::new("transport_client_cnt", Target::Client, true)],
+    commands: &[Command {
+        name: "transport_client_cnt",
+        doc: "Gives the counters of a client's connections and datagrams, or clears them.",
+        errors: &["the client has no connections and no sockets yet"],
+        example: Example {
+            params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
+            result: r#"{"tcp": {"tcps_connects": 1}}"#,
+        },
+        ..about_client(&OfClient(Transport::count))
+    }],
     counters: &[
         ("tcp", TcpCounters::META),
         ("", UdpCounters::META),
@@ -114,29 +122,11 @@ impl Plugin for Transport {
         self.connections.handle_timeout(context, slot, timer);
     }
 
-    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>) -> Result<Value, Error> {
-        let client = call
-            .client
-            .ok_or_else(|| Error::execution("mac is missing"))?;
-        let sockets = context.namespace.sockets.get_mut(client);
-        let Some(sockets) = sockets else {
-            return Err(Error::execution(
-                " client does not have a transport context",
-            ));
-        };
-        let mut none = Counted::default();
-        let tcp = self.connections.counted(client).unwrap_or(&mut none);
-        counters::report(
-            call.params,
-            &mut [tcp, &mut sockets.udp, &mut sockets.flows],
-        )
-    }
-
     fn counters(
         &mut self,
         namespace: &mut Namespace,
         client: Option<ClientId>,
-        show: &mut dyn FnMut(usize, &dyn Counters),
+        show: &mut dyn FnMut(usize, &mut dyn Counters),
     ) {
         let Some(client) = client else {
             return;
@@ -145,13 +135,32 @@ impl Plugin for Transport {
             show(0, tcp);
         }
         if let Some(sockets) = namespace.sockets.get_mut(client) {
-            show(1, &sockets.udp);
-            show(2, &sockets.flows);
+            show(1, &mut sockets.udp);
+            show(2, &mut sockets.flows);
         }
     }
 
     fn table_bytes(&self) -> usize {
         self.connections.table_bytes()
+    }
+}
+
+impl Transport {
+    fn count(
+        &mut self,
+        context: &mut Context<'_>,
+        client: ClientId,
+        params: CounterParams,
+    ) -> Result<CounterReport, Error> {
+        let Some(sockets) = context.namespace.sockets.get_mut(client) else {
+            return Err(Error::execution(
+                " client does not have a transport context",
+            ));
+        };
+        let mut none = Counted::default();
+        let tcp = self.connections.counted(client).unwrap_or(&mut none);
+        let tables: &mut [&mut dyn Counters] = &mut [tcp, &mut sockets.udp, &mut sockets.flows];
+        Ok(counters::report(&params, tables))
     }
 }
 

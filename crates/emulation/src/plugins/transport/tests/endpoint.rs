@@ -8,17 +8,16 @@ use serde_json::Value;
 
 use crate::client::{ClientId, ClientMap};
 use crate::datagrams;
-use crate::plugin::{
-    Context, Event, Keys, Plugin, PluginError, SocketEvent, SocketId, Spec, Timeout,
-};
+use crate::plugin::{Context, Event, Plugin, PluginError, SocketEvent, SocketId, Timeout};
 use crate::plugins::transport::{Owned, with_connections};
 use crate::sockets::Datagram;
+use crate::spec::{Keys, Spec};
 
 /// The description of the plugin.
 pub(crate) static SPEC: Spec = Spec {
     name: "endpoint",
     frames: &[],
-    methods: &[],
+    commands: &[],
     counters: &[],
     keys: Keys::Own,
     create: |_, _| Ok(Box::new(Endpoints::default())),
