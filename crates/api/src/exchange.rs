@@ -267,7 +267,7 @@ mod tests {
         while let Some(request) = exchange.next_request() {
             exchange.answer(match request.method.as_str() {
                 "ping" => Ok(json!({"ts": 1.0})),
-                _ => Err(Error::execution("no")),
+                other => Err(Error::method_not_found(other)),
             });
         }
         serde_json::from_slice(&exchange.into_text()).expect("a reply is JSON")

@@ -64,6 +64,11 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// All fields as a JSON object.
+    pub fn to_value(&self) -> Value {
+        Value::Object(self.map.clone())
+    }
+
     /// A field that may be missing: `read` it if it is there.
     pub fn optional<T>(
         &self,

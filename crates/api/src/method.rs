@@ -24,6 +24,8 @@ pub enum Method {
     Stateless(StatelessMethod),
     /// Commands of stateful traffic.
     Stateful(StatefulMethod),
+    /// A command of emulated clients, by its name: who has the clients has its row.
+    Emulation(&'static str),
 }
 
 /// What a command of the server and its sessions does.

@@ -3,6 +3,7 @@
 use super::capture::Captures;
 use super::config::ControlConfig;
 use super::domain::Domain;
+use super::emulation::EmulatedClients;
 use super::ports::Ports;
 use super::server::Server;
 use super::stateful::Stateful;
@@ -15,6 +16,7 @@ pub(in crate::control) fn all_domains(config: &ControlConfig, now_ns: u64) -> Ve
         Box::new(Stateful::default()),
         Box::new(Stateless::new(config.ports.len())),
         Box::new(Captures::default()),
+        Box::new(EmulatedClients::default()),
         Box::new(Ports::new(config.ports.len(), now_ns)),
         Box::new(Server::default()),
     ]

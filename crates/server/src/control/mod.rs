@@ -26,6 +26,7 @@ mod config;
 mod core;
 mod domain;
 mod domains;
+mod emulation;
 mod files;
 pub mod job;
 mod percentiles;
@@ -44,7 +45,7 @@ use std::ops::ControlFlow;
 
 use allosaur_api::commands::ports::MtuChange;
 use allosaur_api::events::Event;
-use allosaur_api::{Error, Fields, Mode, Request, command};
+use allosaur_api::{Access, Error, Fields, Method, Mode, Request, command};
 use allosaur_engine::time::Nanos;
 
 use self::core::Core;
@@ -74,6 +75,15 @@ pub struct Control {
     domains: Vec<Box<dyn Domain>>,
 }
 
+/// A command of the table or, where it has none of that name, one of emulated clients.
+fn find(name: &str, mode: Mode) -> Option<(Access, Method)> {
+    let own = command(name, mode).map(|command| (command.access, command.method));
+    own.or_else(|| {
+        let command = allosaur_emulation::rpc::commands::command(name)?;
+        Some((command.access, Method::Emulation(command.name)))
+    })
+}
+
 impl Control {
     /// A server without owners, streams or traffic.
     pub fn new(config: ControlConfig, now_ns: Nanos) -> Control {
@@ -95,14 +105,13 @@ impl Control {
     fn answer(&mut self, request: &Request, view: &View<'_>) -> Reply {
         let fields = Fields::new(&request.params);
         let mode = self.core.mode_of(&fields);
-        let command = command(&request.method, mode.map_or(Mode::Any, api_mode))
+        let (access, method) = find(&request.method, mode.map_or(Mode::Any, api_mode))
             .ok_or_else(|| Error::method_not_found(&request.method))?;
-        self.core.check_access(command.access, &fields)?;
-        self.core
-            .renew_leases(command.access, command.method, &fields);
+        self.core.check_access(access, &fields)?;
+        self.core.renew_leases(access, method, &fields);
         let replies = (0..self.domains.len()).map(|place| {
             let (domain, mut others) = Others::of(&mut self.domains, place);
-            domain.call(&mut self.core, &mut others, command.method, &fields, view)
+            domain.call(&mut self.core, &mut others, method, &fields, view)
         });
         let reply = replies.flatten().next();
         reply.expect("each command of the table is one of a domain")

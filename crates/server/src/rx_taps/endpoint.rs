@@ -5,6 +5,8 @@ use std::fmt;
 
 use allosaur_engine::capture::Captured;
 
+use super::emulation::request::ProcessUsage;
+
 /// Where the packets of a capture go, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
@@ -55,6 +57,11 @@ pub trait Endpoints: fmt::Debug {
     /// is known.
     fn receive_time(&self) -> Option<String> {
         None
+    }
+
+    /// What this process has used; nothing where that is not known.
+    fn process_usage(&self) -> ProcessUsage {
+        ProcessUsage::default()
     }
 
     /// Opens an endpoint, which begins with a header of `snap_bytes`. An error says what is wrong.

@@ -25,7 +25,7 @@ pub use capture::request::{
     CAPTURE_MEMORY_MAX, CAPTURES_MAX, CaptureAnswer, CaptureRequest, CaptureState,
 };
 pub use echo::request::{EchoAnswer, EchoRequest};
-pub use emulation::request::{EmulationAnswer, EmulationRequest, ProcessUsage};
+pub use emulation::request::{EmulationAnswer, EmulationRequest, PART_CLIENTS, ProcessUsage};
 pub use endpoint::{Endpoint, Endpoints, Format, PacketSink, Wire};
 pub use host::request::{HostAnswer, HostRequest};
 pub use list::RxTaps;

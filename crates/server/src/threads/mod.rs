@@ -21,6 +21,7 @@ pub mod job;
 pub mod layout;
 pub mod mailbox;
 mod message_port;
+mod process_usage;
 mod queues;
 pub mod receive;
 pub mod request_channel;
@@ -47,11 +48,12 @@ use crate::control::worker_command::PortMode;
 use crate::counters::Counters;
 use crate::rx_taps::emu_channel::EmuChannel;
 use crate::rx_taps::emulation::EmulatedClients;
-use crate::rx_taps::{Endpoint, Endpoints, PacketSink, Wire};
+use crate::rx_taps::{Endpoint, Endpoints, PacketSink, ProcessUsage, Wire};
 use crate::threads::clock::Clock;
 use crate::threads::endpoint::{open_capture, open_emu_channel, open_wire};
 use crate::threads::layout::{Layout, thread_name};
 use crate::threads::mailbox::{ControlEnd, WorkerEnd, mailbox};
+use crate::threads::process_usage::process_usage;
 use crate::threads::request_channel::{RequestSender, request_channel};
 use crate::threads::run_time::RunTime;
 use crate::threads::waker::{Notify, Waker};
@@ -130,6 +132,10 @@ impl RxHandle {
 }
 
 impl Endpoints for RxHandle {
+    fn process_usage(&self) -> ProcessUsage {
+        process_usage()
+    }
+
     fn receive_time(&self) -> Option<String> {
         self.time.in_words()
     }

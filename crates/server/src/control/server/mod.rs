@@ -12,7 +12,9 @@ use allosaur_api::commands::server::{
     PortInfo, RxInfo, SetGlobalConfig, Shutdown, SyncedApi, SystemInfo, Utilization, Version,
 };
 use allosaur_api::events::Event;
-use allosaur_api::{Empty, Error, Fields, Method, PortMethod, ServerMethod, commands};
+use allosaur_api::{
+    Empty, Error, Fields, Method, Mode, PortMethod, ServerMethod, command, commands,
+};
 use allosaur_engine::flow_stats::FLOW_GROUPS;
 use allosaur_engine::time::{Nanos, SECOND};
 
@@ -156,7 +158,12 @@ fn api_sync_v2(control: &Core, fields: &Fields<'_>) -> Reply {
 fn supported_commands(control: &Core, fields: &Fields<'_>) -> Reply {
     let mode = api_mode(control.api(fields).mode);
     let there = commands().filter(|command| command.method.is_in(mode));
-    reply(&CommandNames(there.map(|command| command.name).collect()))
+    let mut names: Vec<&'static str> = there.map(|command| command.name).collect();
+    if control.config.has_emulation {
+        let theirs = allosaur_emulation::rpc::commands::names();
+        names.extend(theirs.filter(|name| command(name, Mode::Any).is_none()));
+    }
+    reply(&CommandNames(names))
 }
 
 fn system_info(control: &Core) -> Reply {

@@ -44,8 +44,12 @@ impl TapRequest for EmulationRequest {
     type Answer = EmulationAnswer;
 }
 
+/// Clients of one part of a long call. Between two parts the receive thread looks at frames and
+/// timers, and sends what these clients say when they come.
+pub const PART_CLIENTS: usize = 32;
+
 /// What this process has used.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessUsage {
     /// Time of CPUs, of all threads together, since it started.
     pub cpu_time: Nanos,

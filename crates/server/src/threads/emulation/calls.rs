@@ -8,13 +8,11 @@ use allosaur_emulation::rpc::call::RpcCall;
 use serde_json::Value;
 
 use crate::control::PendingId;
+use crate::rx_taps::PART_CLIENTS;
 use crate::rx_taps::emulation::FAILED_MAX;
 
 /// How long the receive thread may take for one part of a call.
 const PART_MAX: Duration = Duration::from_secs(30);
-/// Clients of one part of a long call. Between two parts the receive thread looks at frames and
-/// timers, and sends what these clients say when they come.
-const PART_CLIENTS: usize = 32;
 /// Parts that may be under way, so that the receive thread need not wait for the next.
 const PARTS_MAX: usize = FAILED_MAX;
 /// Calls that are begun and not answered.

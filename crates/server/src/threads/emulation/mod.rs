@@ -9,23 +9,19 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use allosaur_emulation::rpc::dialect::EmulationDialect;
-use nix::time::ClockId;
-use nix::unistd::SysconfVar;
 
 use self::calls::{Calls, Done, Part};
 use crate::control::QuestionId;
-use crate::rx_taps::{Answer, EmulationAnswer, EmulationRequest, ProcessUsage};
+use crate::rx_taps::{Answer, EmulationAnswer, EmulationRequest};
 use crate::threads::message_port::MessagePort;
+use crate::threads::process_usage::process_usage;
 use crate::threads::request_channel::RequestSender;
 use crate::threads::waker::Notify;
 use crate::threads::{Refusal, refused};
 use crate::transport::{BoxedTransport, EMULATION_BYTES_MAX};
-
-/// What calls begin with whose answer tells of the whole process.
-const MONITOR: &str = "ctx_resource_monitor_";
 
 /// The thread, which ends when this is dropped.
 #[derive(Debug)]
@@ -147,7 +143,7 @@ impl EmulationService {
     fn give_parts(&mut self) {
         while let Some(Part { of, call }) = self.calls.poll_part() {
             self.last_question += 1;
-            let usage = call.method.starts_with(MONITOR).then(process_usage);
+            let usage = call.wants_usage().then(process_usage);
             let request = EmulationRequest::Call {
                 call,
                 number: of.0,
@@ -177,18 +173,5 @@ impl EmulationService {
 
     fn complete(&mut self, (pending, reply): Done) {
         self.messages.complete(pending, reply);
-    }
-}
-
-/// What all of the server has used, which is what TRex's users see of the emulation's process.
-fn process_usage() -> ProcessUsage {
-    let clock = nix::time::clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok());
-    let page_bytes = nix::unistd::sysconf(SysconfVar::PAGE_SIZE);
-    let page_bytes = page_bytes.ok().flatten().unwrap_or(4096) as u64;
-    ProcessUsage {
-        cpu_time: clock.map_or(0, |time| Duration::from(time).as_nanos() as u64),
-        rss_bytes: pages.unwrap_or(0u64) * page_bytes,
     }
 }
