@@ -71,11 +71,11 @@ class _Running:
     is_started: bool = False
     moment: Moment | None = None
     """What was shown last."""
+    cut_short: str = ""
+    """Why it cannot go on: somebody took its ports over, or its server is gone."""
     steal: StealTime = field(init=False)
-    cut: _CutShort = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cut = _CutShort(self.load.why_lost)
         self.steal = StealTime.of_server(self.load.host)
 
     @property
@@ -86,7 +86,7 @@ class _Running:
     @property
     def is_done(self) -> bool:
         """Whether nothing is left to watch."""
-        return self.phase is Phase.OVER or self.overdue or bool(self.cut.reason)
+        return self.phase is Phase.OVER or self.overdue or bool(self.cut_short)
 
     def start(self) -> None:
         """Start it. Raises :class:`CommandError`."""
@@ -97,9 +97,32 @@ class _Running:
         self.start_took_s = time.monotonic() - asked_at_s
         self.load.readings.started()
 
+    def check(self) -> None:
+        """Raise `STLError` when it cannot go on; for use inside of `watched`."""
+        from allosaur import STLError
+
+        if why := self.load.why_lost():
+            raise STLError(why)
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """End the block where the load is cut short; other errors are raised, as :class:`CommandError`."""
+        from allosaur import STLConnectionError, STLError
+
+        try:
+            yield
+            self.check()
+        except STLError as error:
+            self.cut_short = self.load.why_lost() or ""
+            if not self.cut_short and isinstance(error, STLConnectionError):
+                self.cut_short = f"the server stopped answering at {time.strftime('%H:%M:%S')}"
+            if not self.cut_short:
+                doing = "the server stopped answering while the traffic ran"
+                raise CommandError(f"{doing}: {brief(error)}") from error
+
     def look(self) -> None:
         """See how far it is."""
-        self.cut.check()
+        self.check()
         readings = self.load.readings
         self.phase = self.load.phase(readings.elapsed_s())
         if self.ended_s is None and self.phase is not Phase.RUNNING:
@@ -116,7 +139,7 @@ class _Running:
         """Read the counters before anything is stopped from here."""
         self.over_s = self.load.readings.elapsed_s()
         # Who takes a port over stops its traffic: what is counted from then on is not ours.
-        self.cut.check()
+        self.check()
         self.load.sample()
 
     def ran(self, interrupt: Interrupt) -> Ran:
@@ -124,7 +147,7 @@ class _Running:
         over_s = self.load.readings.samples[-1].time_s if self.over_s is None else self.over_s
         elapsed_s = self.ended_s
         if elapsed_s is None:
-            is_late = self.overdue or bool(self.cut.reason)
+            is_late = self.overdue or bool(self.cut_short)
             elapsed_s = over_s if is_late else ran_s(self.until_s, over_s, 0.0)
         return Ran(
             duration_asked_s=self.load.duration_s,
@@ -132,13 +155,13 @@ class _Running:
             closing_s=max(over_s - elapsed_s, 0.0),
             overdue=self.overdue,
             exit_code=interrupt.exit_code,
-            cut_short=self.cut.reason,
+            cut_short=self.cut_short,
             steal=self.steal.told() if self.load.has_missed else [],
         )
 
     def settle(self) -> None:
         """Read the counters for the last time."""
-        if not self.cut.reason:
+        if not self.cut_short:
             with explained("cannot read the counters"):
                 self.load.settle(self.ran_s)
 
@@ -149,7 +172,7 @@ class _Running:
 
     def stop(self) -> None:
         """Stop it, unless somebody else has it now."""
-        if self.is_started and not self.cut.reason:
+        if self.is_started and not self.cut_short:
             with explained("cannot stop the traffic"):
                 self.load.stop()
 
@@ -186,9 +209,9 @@ def _watch(runs: Sequence[_Running], interrupt: Interrupt, show: Show) -> None:
     while not interrupt:
         for run in runs:
             if not run.is_done:
-                with run.cut.noticed("the server stopped answering while the traffic ran"):
+                with run.watched():
                     run.look()
-        if any(run.cut.reason for run in runs) or all(run.is_done for run in runs):
+        if any(run.cut_short for run in runs) or all(run.is_done for run in runs):
             break
         now_s = time.monotonic() - begun_s
         if now_s >= next_sample_s:
@@ -199,7 +222,7 @@ def _watch(runs: Sequence[_Running], interrupt: Interrupt, show: Show) -> None:
         interrupt.sleep(_POLL_INTERVAL_S)
     for run in runs:
         if not run.is_done:
-            with run.cut.noticed("the server stopped answering while the traffic ran"):
+            with run.watched():
                 run.end()
 
 
@@ -208,7 +231,7 @@ def _sample(runs: Sequence[_Running], show: Show) -> None:
         if run.is_done and run.moment is not None:
             continue
         now_s = run.load.readings.elapsed_s()
-        with run.cut.noticed("the server stopped answering while the traffic ran"):
+        with run.watched():
             run.load.sample()
         run.moment = run.load.moment(now_s, run.phase)
     show([run.moment for run in runs if run.moment is not None])
@@ -224,39 +247,3 @@ def _stop(runs: Sequence[_Running]) -> None:
             errors.append(error)
     if errors:
         raise errors[0]
-
-
-class _CutShort:
-    """Watches over a load that may not be able to go on: somebody took its ports over, or its server is gone.
-
-    `reason` says who or what ended it and when, and is empty while it goes on.
-    """
-
-    def __init__(self, why_lost: Callable[[], str | None]) -> None:
-        self.reason = ""
-        self._why_lost = why_lost
-
-    def check(self) -> None:
-        """Raise `STLError` when the load cannot go on; for use inside of `noticed`."""
-        from allosaur import STLError
-
-        if why := self._why_lost():
-            raise STLError(why)
-
-    @contextlib.contextmanager
-    def noticed(self, doing: str) -> Iterator[None]:
-        """End the block where the load is cut short, with the reason; other errors are raised.
-
-        Raises :class:`CommandError`, which says what was done when it happened.
-        """
-        from allosaur import STLConnectionError, STLError
-
-        try:
-            yield
-            self.check()
-        except STLError as error:
-            self.reason = self._why_lost() or ""
-            if not self.reason and isinstance(error, STLConnectionError):
-                self.reason = f"the server stopped answering at {time.strftime('%H:%M:%S')}"
-            if not self.reason:
-                raise CommandError(f"{doing}: {brief(error)}") from error
