@@ -9,19 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allosaur.cli import _format
-from allosaur.report import (
-    Chart,
-    Part,
-    Report,
-    Section,
-    Series,
-    Table,
-    linear_axis,
-    number,
-    text,
-    write_report,
-)
+from allosaur.report._model import Chart, Part, Report, Section, Series, Table, number, text
 from allosaur.report._numbers import short
+from allosaur.report._page import write_report
+from allosaur.report._scale import linear_axis
 from common import Result
 from rich.console import Console
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from allosaur.cli.demo import _checks, _flows, _profile
-from allosaur.report import FlowCounters, PortCounters, SideCounters
+from allosaur.report._counters import PortCounters
+from allosaur.report._flow_counters import FlowCounters, SideCounters
 from allosaur.run import judge
 from allosaur.run.flows._counts import FlowPlan
 from allosaur.run.flows._result import FlowResult

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from allosaur.cli import _parser
 from allosaur.cli.commands import COMMANDS
-from allosaur.report import PortCounters
+from allosaur.report._counters import PortCounters
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

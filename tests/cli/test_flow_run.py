@@ -15,7 +15,7 @@ from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli._profile_kind import is_emulation, is_stateful
-from allosaur.report import FlowCounters, FlowRates, FlowSampler, SideCounters, SideRates
+from allosaur.report._flow_counters import FlowCounters, FlowRates, FlowSampler, SideCounters, SideRates
 from allosaur.run import _drive, _summary, drive_one, judge
 from allosaur.run._progress import progress
 from allosaur.run.flows import _load, _readings

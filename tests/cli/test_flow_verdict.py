@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 from allosaur.cli.ndr import _flows as ndr_flows
-from allosaur.report import FAILED, FlowCounters, Outcomes, SideCounters, SideOutcomes
+from allosaur.report._flow_counters import FlowCounters, SideCounters
+from allosaur.report._flow_outcomes import FAILED, Outcomes, SideOutcomes
 from allosaur.run import Verdict, _summary, _thresholds, judge, judge_by
 from allosaur.run.flows import _access
 from allosaur.run.flows._counts import FlowPlan

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from allosaur.report import Direction
+from allosaur.report._streams import Direction
 from allosaur.run.streams._live_loss import LiveLoss
 
 RATE_PPS = 100_000

@@ -20,7 +20,8 @@ from allosaur.cli.ndr import _bench, _cases, _plugin, _rates, _rfc2544
 from allosaur.cli.ndr._bench import Scale
 from allosaur.cli.ndr._command import goals
 from allosaur.cli.ndr._rfc2544 import Sample
-from allosaur.report import PortCounters, StreamCounters, StreamLatency
+from allosaur.report._counters import PortCounters
+from allosaur.report._streams import StreamCounters, StreamLatency
 from allosaur.run import _thresholds
 from allosaur.run.streams._counts import Plan
 from allosaur.run.streams._groups import Grouping, Row

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from allosaur import STLFlowLatencyStats, STLFlowStats, STLPktBuilder, STLStream, STLTXCont
-from allosaur.report import PortCounters, StreamCounters
+from allosaur.report._counters import PortCounters
+from allosaur.report._streams import StreamCounters
 from allosaur.run import judge
 from allosaur.run.streams._counts import Plan
 from allosaur.run.streams._groups import (

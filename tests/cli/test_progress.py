@@ -7,7 +7,7 @@ import re
 
 import pytest
 from allosaur.cli._options import FOREVER
-from allosaur.report import PortCounters, PortRates
+from allosaur.report._counters import PortCounters, PortRates
 from allosaur.run._progress import progress
 from allosaur.run.streams._progress import StreamMoment
 from rich.console import Console

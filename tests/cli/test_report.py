@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from allosaur.report import PortCounters, PortRates, Sampler, difference, total
+from allosaur.report._counters import PortCounters, PortRates, Sampler, total
+from allosaur.report._fields import difference
 from allosaur.report._readings import SAMPLES_MAX
 
 

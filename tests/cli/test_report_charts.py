@@ -6,22 +6,15 @@ import math
 import re
 
 import pytest
-from allosaur.report import (
-    Chart,
-    Direction,
-    FlowRates,
-    PortRates,
-    Series,
-    StreamLatency,
-    _latency,
-    _numbers,
-    _scale,
-    named_axis,
-    whole,
-)
+from allosaur.report import _latency, _numbers, _scale
 from allosaur.report._chart import charts_html
-from allosaur.report._model import ChartKind
+from allosaur.report._counters import PortRates
+from allosaur.report._flow_counters import FlowRates
+from allosaur.report._model import Chart, ChartKind, Series
 from allosaur.report._page import _section
+from allosaur.report._readings import whole
+from allosaur.report._scale import named_axis
+from allosaur.report._streams import Direction, StreamLatency
 from allosaur.run.streams import _over_time
 from hypothesis import example, given
 from hypothesis import strategies as st

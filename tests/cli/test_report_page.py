@@ -10,30 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allosaur.report import (
-    Chart,
-    Check,
-    Direction,
-    FlowCounters,
-    FlowRates,
-    Headline,
-    Outcomes,
-    Part,
-    PortCounters,
-    PortRates,
-    Report,
-    Section,
-    Series,
-    SideCounters,
-    SideOutcomes,
-    SideRates,
-    StreamCounters,
-    StreamLatency,
-    Table,
-    number,
-    text,
-    write_report,
-)
+from allosaur.report._counters import PortCounters, PortRates
+from allosaur.report._flow_counters import FlowCounters, FlowRates, SideCounters, SideRates
+from allosaur.report._flow_outcomes import Outcomes, SideOutcomes
+from allosaur.report._model import Chart, Check, Headline, Part, Report, Section, Series, Table, number, text
+from allosaur.report._page import write_report
+from allosaur.report._streams import Direction, StreamCounters, StreamLatency
 from allosaur.run._result import Result, Verdict
 from allosaur.run.emulation._counts import Clients, Counter
 from allosaur.run.emulation._result import EmulationResult

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
-from allosaur.report import Headline, Readings, Report, Section, write_report
+from allosaur.report._model import Headline, Report, Section
+from allosaur.report._page import write_report
+from allosaur.report._readings import Readings
 from allosaur.run import (
     Load,
     Moment,

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from allosaur.cli._errors import CommandError
-from allosaur.report import FlowCounters, PortCounters, SideCounters, StreamCounters, StreamLatency
+from allosaur.report._counters import PortCounters
+from allosaur.report._flow_counters import FlowCounters, SideCounters
+from allosaur.report._streams import StreamCounters, StreamLatency
 from allosaur.run import Verdict, _summary, _thresholds, judge, judge_by
 from allosaur.run._metrics import Metric
 from allosaur.run._thresholds import Thresholds

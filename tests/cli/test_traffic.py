@@ -12,7 +12,7 @@ from allosaur.cli._errors import CommandError
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.client._port import Port
-from allosaur.report import PortCounters, Sampler
+from allosaur.report._counters import PortCounters, Sampler
 from allosaur.run import Moment, _drive, _summary, drive_one, judge
 from allosaur.run.streams import _load
 from allosaur.run.streams._counts import Plan, pair_of

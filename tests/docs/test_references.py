@@ -11,7 +11,8 @@ from typing import Any
 
 import allosaur
 from allosaur import STLVM
-from allosaur.report import PortCounters, StreamCounters, StreamLatency
+from allosaur.report._counters import PortCounters
+from allosaur.report._streams import StreamCounters, StreamLatency
 from allosaur.run.flows._hints import hint, meaning
 from allosaur.server import LocalServer
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from allosaur import ASTFProfile
 from allosaur.cli.flows._measured import Sample, Window, between
-from allosaur.report import FlowCounters, SideCounters
+from allosaur.report._flow_counters import FlowCounters, SideCounters
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from allosaur.cli import _again, _output_file, _profile, _run
 from allosaur.cli._interrupt import Interrupt
-from allosaur.report import Report, write_report
+from allosaur.report._model import Report
+from allosaur.report._page import write_report
 from allosaur.run import _loads, _summary, _thresholds
 from allosaur.run._drive import drive, told_of
 from allosaur.run._load import Load

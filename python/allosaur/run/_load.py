@@ -29,7 +29,7 @@ from allosaur.run._thresholds import Threshold
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from allosaur.report import Readings
+    from allosaur.report._readings import Readings
 
 ResultT_co = TypeVar("ResultT_co", bound=Result, covariant=True)
 ClientT = TypeVar("ClientT")

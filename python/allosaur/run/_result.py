@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from allosaur.cli import _format
 from allosaur.cli._options import FOREVER
-from allosaur.report import Check, Headline, Part, Section, count, share
+from allosaur.report._model import Check, Headline, Part, Section
+from allosaur.report._numbers import count, share
 from allosaur.run._thresholds import NONE, Checked, Thresholds
 
 UNTIL_THEN = "what is shown was counted until then"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from allosaur.cli.demo import _profile
-from allosaur.report import Check, PortCounters
+from allosaur.report._counters import PortCounters
+from allosaur.report._model import Check
 from allosaur.run.streams._counts import pair_of
 from allosaur.run.streams._result import StreamResult
 

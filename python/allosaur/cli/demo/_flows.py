@@ -10,7 +10,7 @@ from pathlib import Path
 from allosaur.cli._errors import explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.demo import _http
-from allosaur.report import Check, Part
+from allosaur.report._model import Check, Part
 from allosaur.run import drive_one, judge
 from allosaur.run._progress import progress
 from allosaur.run.flows._access import load_file

@@ -25,7 +25,8 @@ from allosaur.cli._options import FOREVER
 from allosaur.cli._steal import StealTime
 from allosaur.cli.demo import _checks, _flows
 from allosaur.cli.demo import _profile as _demo_profile
-from allosaur.report import Check, Part, Report, write_report
+from allosaur.report._model import Check, Part, Report
+from allosaur.report._page import write_report
 from allosaur.run import _summary, drive_one, judge
 from allosaur.run._progress import progress
 from allosaur.run.flows import _tables as _flow_tables

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allosaur.cli._steal import StealTime
-from allosaur.report import FlowCounters
+from allosaur.report._flow_counters import FlowCounters
 from allosaur.run.flows._counts import ALL_CLIENTS
 from allosaur.run.flows._readings import read
 from allosaur.server import LocalServer

@@ -18,7 +18,8 @@ from allosaur.cli._binary import exit_code_of, last_words, server_binary
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, CommandError, bad_input
 from allosaur.cli._options import FOREVER
 from allosaur.cli._simulated import summarize
-from allosaur.report import SIDES, FlowCounters, Outcomes, SideCounters
+from allosaur.report._flow_counters import SIDES, FlowCounters, SideCounters
+from allosaur.report._flow_outcomes import Outcomes
 from allosaur.run.flows import _tables as _run_tables
 from allosaur.run.flows._access import load_file, resetting
 from allosaur.run.flows._counts import FlowPlan

@@ -20,7 +20,7 @@ from allosaur.cli.ndr._plugin import PlugIn
 from allosaur.cli.ndr._progress import SearchProgress, searching
 from allosaur.cli.ndr._result import CaseResult, search_json
 from allosaur.cli.ndr._streams import StreamSubject
-from allosaur.report import write_report
+from allosaur.report._page import write_report
 from allosaur.run import _thresholds
 from allosaur.run._kinds import kind_of
 from allosaur.search import Goal, Journal, SearchPlan, Stopped, Trial, find

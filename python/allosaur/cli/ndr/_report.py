@@ -12,24 +12,11 @@ from allosaur.cli import _again, _format, _run
 from allosaur.cli.ndr._cases import FRAME_LOSS
 from allosaur.cli.ndr._progress import percent
 from allosaur.cli.ndr._result import CaseResult
-from allosaur.report import (
-    Axis,
-    Chart,
-    Headline,
-    LatencyRow,
-    Part,
-    Report,
-    Section,
-    Series,
-    StreamLatency,
-    Table,
-    latency_section,
-    linear_axis,
-    named_axis,
-    number,
-    short,
-    text,
-)
+from allosaur.report._latency import LatencyRow, latency_section
+from allosaur.report._model import Chart, Headline, Part, Report, Section, Series, Table, number, text
+from allosaur.report._numbers import short
+from allosaur.report._scale import Axis, linear_axis, named_axis
+from allosaur.report._streams import StreamLatency
 from allosaur.search import Bounds, Trial
 
 _COLUMNS = ("loss up to", "passes", "fails", "came through", "bits at layer 1", "of the line")

@@ -14,7 +14,8 @@ from allosaur.cli._errors import EXIT_USAGE, CommandError, bad_input, explained
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli.ndr._bench import Case, Counted, Scale, Subject
 from allosaur.cli.ndr._rates import packet_rate
-from allosaur.report import LATENCY_COLUMNS, StreamCounters
+from allosaur.report._latency import LATENCY_COLUMNS
+from allosaur.report._streams import StreamCounters
 from allosaur.run._metrics import LATENCY, PERCENTILE
 from allosaur.run.streams import _groups
 from allosaur.run.streams._counts import Plan, pair_of

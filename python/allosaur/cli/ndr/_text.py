@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from allosaur.cli import _format
 from allosaur.cli.ndr._progress import percent, told
 from allosaur.cli.ndr._result import CaseResult
-from allosaur.report import LATENCY_COLUMNS
+from allosaur.report._latency import LATENCY_COLUMNS
 from allosaur.run._result import UNTIL_THEN
 from allosaur.search import Bounds, Trial
 

@@ -8,7 +8,7 @@ from allosaur.cli.top import _numbers
 from allosaur.cli.top._snapshot import Flows, Run, Snapshot
 from allosaur.cli.top._state import State
 from allosaur.cli.top._table import Body, Cell, Column, Line, Look, said, section, table
-from allosaur.report import FAILED_LABELS
+from allosaur.report._flow_outcomes import FAILED_LABELS
 
 _ABSOLUTE = ("m_active_flows", "m_est_flows", "m_avg_size", "m_tx_ratio", "m_traffic_duration")
 _VALUE_WIDTH = 14

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allosaur.report import Outcomes
+from allosaur.report._flow_outcomes import Outcomes
 
 if TYPE_CHECKING:
     from allosaur import ASTFClient

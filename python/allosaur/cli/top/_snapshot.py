@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _emulated
 from allosaur.cli._modes import STATEFUL
-from allosaur.report import FAILED_LABELS
+from allosaur.report._flow_outcomes import FAILED_LABELS
 
 if TYPE_CHECKING:
     from allosaur.metrics import Metrics

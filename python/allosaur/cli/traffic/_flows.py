@@ -16,7 +16,7 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli.flows import _tables
 from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
-from allosaur.report import FlowCounters
+from allosaur.report._flow_counters import FlowCounters
 from allosaur.run import Verdict, judge
 from allosaur.run.flows import _tables as _run_tables
 from allosaur.run.flows._access import (

@@ -17,7 +17,7 @@ from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._modes import PORT_STATES
 from allosaur.cli._options import FOREVER
 from allosaur.cli.traffic._kind import Said, Started, Traffic, how_long
-from allosaur.report import PortCounters
+from allosaur.report._counters import PortCounters
 
 if TYPE_CHECKING:
     from allosaur import STLClient, STLProfile

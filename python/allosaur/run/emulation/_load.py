@@ -16,7 +16,7 @@ from allosaur.cli._fitted import FittedTable
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
 from allosaur.cli.emulation import _profile
-from allosaur.report import Readings
+from allosaur.report._readings import Readings
 from allosaur.run._load import Asked, Load, Moment, Phase, Server
 from allosaur.run._metrics import Metric
 from allosaur.run._result import Ran

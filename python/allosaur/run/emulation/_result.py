@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import Chart, Headline, Section, Series, Table, count, number, share, text
+from allosaur.report._model import Chart, Headline, Section, Series, Table, number, text
+from allosaur.report._numbers import count, share
 from allosaur.run._result import Result, errors_headline
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run.emulation._counts import Clients, Counter

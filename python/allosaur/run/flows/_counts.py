@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from allosaur.cli._options import FOREVER
-from allosaur.report import FlowCounters, FlowRates
+from allosaur.report._flow_counters import FlowCounters, FlowRates
 from allosaur.run._result import Result
 
 ALL_CLIENTS = 0xFFFFFFFF

@@ -12,7 +12,7 @@ from allosaur.cli import _gateways, _profile
 from allosaur.cli._errors import bad_input
 from allosaur.cli._interrupt import Interrupt
 from allosaur.cli._options import FOREVER
-from allosaur.report import FlowCounters, FlowSampler
+from allosaur.report._flow_counters import FlowCounters, FlowSampler
 from allosaur.run._load import Asked, Phase, PortLoad, Server
 from allosaur.run._result import Ran
 from allosaur.run._thresholds import Threshold, Thresholds

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from allosaur.report import HTTP_CLASSES, SIDES
+from allosaur.report._flow_counters import SIDES
+from allosaur.report._flow_outcomes import HTTP_CLASSES
 from allosaur.run._metrics import (
     BPS,
     COUNT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _format
 from allosaur.cli._fitted import FittedLine, FittedTable
-from allosaur.report import SIDES, FlowCounters, FlowRates
+from allosaur.report._flow_counters import SIDES, FlowCounters, FlowRates
 from allosaur.run._load import Moment, alarm, sparkline
 from allosaur.run.flows._hints import error_lines
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from allosaur.report import FlowCounters, Outcomes, SideCounters
+from allosaur.report._flow_counters import FlowCounters, SideCounters
+from allosaur.report._flow_outcomes import Outcomes
 from allosaur.run.flows._counts import FlowPlan
 
 if TYPE_CHECKING:

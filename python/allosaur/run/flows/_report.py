@@ -6,29 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from allosaur.report import (
+from allosaur.report._flow_counters import SIDES, FlowCounters, FlowRates
+from allosaur.report._latency import (
     LATENCY_COLUMNS,
-    SIDES,
-    Chart,
-    Check,
-    FlowCounters,
-    FlowRates,
-    Headline,
     LatencyRow,
-    Section,
-    Series,
-    StreamLatency,
-    Table,
-    count,
     latency_headline,
     latency_section,
-    number,
-    share,
-    short,
-    text,
     times_table,
-    whole,
 )
+from allosaur.report._model import Chart, Check, Headline, Section, Series, Table, number, text
+from allosaur.report._numbers import count, share, short
+from allosaur.report._readings import whole
+from allosaur.report._streams import StreamLatency
 from allosaur.run._result import errors_headline, missed_headline
 from allosaur.run._thresholds import Thresholds
 from allosaur.run.flows._counts import FlowCounts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import Check, Headline, Section
+from allosaur.report._model import Check, Headline, Section
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run.flows import _report, _tables, _verdict
 from allosaur.run.flows._counts import FlowCounts

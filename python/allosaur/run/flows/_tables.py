@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import LATENCY_COLUMNS, FlowCounters, Outcomes, flow_rates
+from allosaur.report._flow_counters import FlowCounters, flow_rates
+from allosaur.report._flow_outcomes import Outcomes
+from allosaur.report._latency import LATENCY_COLUMNS
 from allosaur.run.flows._counts import FlowCounts
 from allosaur.run.flows._hints import hint
 

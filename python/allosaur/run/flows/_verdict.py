@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from allosaur.cli import _format
-from allosaur.report import FAILED, HTTP_CLASSES, SIDES, FlowCounters, Outcomes
+from allosaur.report._flow_counters import SIDES, FlowCounters
+from allosaur.report._flow_outcomes import FAILED, HTTP_CLASSES, Outcomes
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run.flows._counts import FlowCounts
 from allosaur.run.flows._hints import told_shortly

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from allosaur.report import Direction, PortCounters, PortRates, StreamCounters, known_sum, total
+from allosaur.report._counters import PortCounters, PortRates, total
+from allosaur.report._streams import Direction, StreamCounters, known_sum
 from allosaur.run._result import Result
 from allosaur.run.streams._groups import Grouping
 

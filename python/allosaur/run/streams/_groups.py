@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from allosaur.report import StreamCounters, StreamLatency
+from allosaur.report._streams import StreamCounters, StreamLatency
 
 if TYPE_CHECKING:
     from allosaur import STLClient, STLStream

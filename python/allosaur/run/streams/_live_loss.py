@@ -11,7 +11,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-from allosaur.report import Direction
+from allosaur.report._streams import Direction
 
 _FIRST_S = 1.0
 """Before, nobody can tell what is lost from what a link with such a delay has not delivered yet."""

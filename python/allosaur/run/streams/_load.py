@@ -12,7 +12,8 @@ from allosaur.cli import _arguments, _gateways, _profile
 from allosaur.cli._access import check_ports, refuse_running, take
 from allosaur.cli._errors import EXIT_USAGE, explained
 from allosaur.cli._interrupt import Interrupt
-from allosaur.report import PortCounters, Sampler, StreamCounters, total
+from allosaur.report._counters import PortCounters, Sampler, total
+from allosaur.report._streams import StreamCounters
 from allosaur.run._load import Asked, Phase, PortLoad, Server
 from allosaur.run._result import Ran
 from allosaur.run._thresholds import Threshold, Thresholds

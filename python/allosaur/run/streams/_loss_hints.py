@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from allosaur.report import Direction, PortCounters
+from allosaur.report._counters import PortCounters
+from allosaur.report._streams import Direction
 from allosaur.run.streams._counts import StreamCounts, pair_of
 
 if TYPE_CHECKING:

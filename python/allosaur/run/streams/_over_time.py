@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from allosaur.report import Chart, Direction, Point, PortRates, Series, count, share, short, whole
+from allosaur.report._counters import PortRates
+from allosaur.report._model import Chart, Series
+from allosaur.report._numbers import count, share, short
+from allosaur.report._readings import whole
+from allosaur.report._scale import Point
+from allosaur.report._streams import Direction
 
 CHARTS_MAX = 16
 """Charts of single directions. The tables have them all."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from allosaur.cli import _format
 from allosaur.cli._fitted import FittedTable
-from allosaur.report import PortCounters, PortRates, known_sum, total
+from allosaur.report._counters import PortCounters, PortRates, total
+from allosaur.report._streams import known_sum
 from allosaur.run._load import Moment, alarm, sparkline
 
 if TYPE_CHECKING:

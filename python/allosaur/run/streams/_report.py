@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from allosaur.report import (
-    NOT_COUNTED,
-    Chart,
-    Headline,
-    LatencyRow,
-    PortCounters,
-    Section,
-    Series,
-    StreamCounters,
-    Table,
-    count,
-    latency_headline,
-    latency_section,
-    named_axis,
-    number,
-    share,
-    short,
-    text,
-)
+from allosaur.report._counters import PortCounters
+from allosaur.report._latency import LatencyRow, latency_headline, latency_section
+from allosaur.report._model import Chart, Headline, Section, Series, Table, number, text
+from allosaur.report._numbers import NOT_COUNTED, count, share, short
+from allosaur.report._scale import named_axis
+from allosaur.report._streams import StreamCounters
 from allosaur.run._result import missed_headline
 from allosaur.run.streams import _over_time
 from allosaur.run.streams._counts import StreamOutcome

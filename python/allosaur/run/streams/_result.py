@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import Headline, Section
+from allosaur.report._model import Headline, Section
 from allosaur.run._thresholds import NONE, Thresholds
 from allosaur.run.streams import _report, _tables, _verdict
 from allosaur.run.streams._counts import StreamOutcome

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from allosaur.cli import _format
-from allosaur.report import LATENCY_COLUMNS, PortCounters, StreamCounters, known_sum, port_rates
+from allosaur.report._counters import PortCounters, port_rates
+from allosaur.report._latency import LATENCY_COLUMNS
+from allosaur.report._streams import StreamCounters, known_sum
 from allosaur.run.streams._counts import StreamOutcome, pair_of
 
 _ROWS = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from allosaur.report import Direction
+from allosaur.report._streams import Direction
 from allosaur.run._thresholds import Thresholds
 from allosaur.run.streams._counts import StreamOutcome
 
