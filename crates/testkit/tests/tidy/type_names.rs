@@ -7,7 +7,7 @@ use crate::source::{RustFile, with_rust_files};
 use crate::vocabulary::names;
 
 /// Names that types of several crates still have. The list only shrinks.
-const SHARED: [&str; 45] = [
+const SHARED: [&str; 44] = [
     "Action",
     "Buffers",
     "Capture",
@@ -26,7 +26,6 @@ const SHARED: [&str; 45] = [
     "Group",
     "Instruction",
     "Interface",
-    "Kind",
     "L7Map",
     "Layout",
     "Link",

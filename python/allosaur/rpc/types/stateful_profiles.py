@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class FragmentTaken(TypedDict):
+class FragmentReply(TypedDict):
     """Reply of `profile_fragment`. After a first part, when this very text is loaded already and
     the other parts need not be sent; else `null`."""
 

@@ -52,7 +52,7 @@ impl<'a> Fragment<'a> {
 /// Reply of `profile_fragment`. After a first part, when this very text is loaded already and the
 /// other parts need not be sent; else `null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct FragmentTaken {
+pub struct FragmentReply {
     /// `true`.
     pub matches_loaded: bool,
 }
@@ -95,7 +95,7 @@ pub const COMMANDS: &[Command] = &[
               place of `ip_start`, `ip_end` and `ip_offset`, `emulation`: the clients are emulated ones, of \
               the namespace at `vport` with the VLAN tags `tci` (of types `tpid`), those that are ready when it \
               is started; fewer than `ready_min` (1) are an error.",
-        types: Types::of::<Fragment<'_>, Option<FragmentTaken>>(),
+        types: Types::of::<Fragment<'_>, Option<FragmentReply>>(),
         errors: &[
             "another profile has just this text, by its MD5",
             "the profile runs",

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::layers::{ipv4, mac};
-use crate::commands::stateful::profiles::{Fragment, FragmentTaken};
+use crate::commands::stateful::profiles::{Fragment, FragmentReply};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
 
@@ -145,7 +145,7 @@ pub const COMMANDS: &[Command] = &[
               and `vlan` (0 is none). `gws` are the gateways of ranges of clients: `trex_port`, \
               `sub_if` (the interface; 0 is the port), `src_start`, `src_end`, and `dst_mac`. The \
               topology holds for flows that begin from now on.",
-        types: Types::of::<Fragment<'_>, Option<FragmentTaken>>(),
+        types: Types::of::<Fragment<'_>, Option<FragmentReply>>(),
         errors: &[
             "traffic runs",
             "the text is no topology, or does not have the MD5 that was told",

@@ -3,7 +3,7 @@
 //! They are here because clients ask before they need one.
 
 use crate::command::{Access, AnyObject, Command, Empty, Example, Types};
-use crate::commands::stateful::profiles::{Fragment, FragmentTaken};
+use crate::commands::stateful::profiles::{Fragment, FragmentReply};
 use crate::method::{Method, StatefulMethod};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ pub const COMMANDS: &[Command] = &[
         name: "tunnel_topo_fragment",
         access: Access::Context,
         doc: "Loads tunnels.",
-        types: Types::of::<Fragment<'_>, Option<FragmentTaken>>(),
+        types: Types::of::<Fragment<'_>, Option<FragmentReply>>(),
         errors: NO_TUNNELS,
         example: Example {
             params: r#"{"fragment": "{}", "frag_first": true, "frag_last": true, "md5": "99914b932bd37a50b983c5e7c90ae93b"}"#,

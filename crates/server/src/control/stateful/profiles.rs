@@ -6,7 +6,7 @@
 //! has fetched the first, and longer ([`HEARD_MIN`]).
 
 use allosaur_api::commands::stateful::profiles::{
-    Fragment, FragmentTaken, ListedProfile, StatefulProfile, StatefulProfileList,
+    Fragment, FragmentReply, ListedProfile, StatefulProfile, StatefulProfileList,
     StatefulProfileNames,
 };
 use allosaur_api::commands::status::{ProfileState, ProfileUse, RunUse};
@@ -136,7 +136,7 @@ impl Stateful {
             // Also before its text is refused, so that a client that goes on with the name finds it.
             self.make_profile(control, &fragment.profile, view.now_ns)?;
             if self.is_loaded(&fragment)? {
-                return reply(&FragmentTaken {
+                return reply(&FragmentReply {
                     matches_loaded: true,
                 });
             }

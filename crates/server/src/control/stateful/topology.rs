@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use allosaur_api::commands::stateful::profiles::{Fragment, FragmentTaken};
+use allosaur_api::commands::stateful::profiles::{Fragment, FragmentReply};
 use allosaur_api::commands::stateful::topology::{
     Gateway, LoadedTopology, Topology as Given, TopologyAsLoaded, VirtualInterface,
 };
@@ -54,7 +54,7 @@ impl Stateful {
         if fragment.is_first {
             let loaded = topology.text.as_ref().map(|text| text.md5.as_str());
             if !fragment.is_last && loaded.is_some() && loaded == fragment.md5 {
-                return reply(&FragmentTaken {
+                return reply(&FragmentReply {
                     matches_loaded: true,
                 });
             }
