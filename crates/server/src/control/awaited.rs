@@ -1,14 +1,15 @@
 //! What a domain does with the answers that it waits for.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
 use super::config::View;
 use super::core::Core;
 use super::core::pending::{JobId, QuestionId, Wait};
-use super::domain::{Others, Outcome};
-use super::job::{Job, JobResult};
+use super::domain::{Others, Outcome, TakesOutcomes};
+use super::job::{Job, Work};
 use super::reply::Reply;
 use crate::rx_taps::{Answer, Request, TapRequest};
 
@@ -70,11 +71,11 @@ impl<D> Awaited<D> {
     }
 
     /// Has a job done; the request at hand is answered by what `then` makes of its result.
-    pub(in crate::control) fn begin_job(
+    pub(in crate::control) fn begin_job<W: Work>(
         &mut self,
         control: &mut Core,
-        work: Job,
-        then: impl FnOnce(&mut D, &mut Core, JobResult, &View<'_>) -> Reply + 'static,
+        work: W,
+        then: impl FnOnce(&mut D, &mut Core, Result<W::Output, String>, &View<'_>) -> Reply + 'static,
     ) -> JobId {
         let job = self.begin_job_aside(control, work, then);
         control.pendings.await_also(Wait::Job(job));
@@ -82,15 +83,15 @@ impl<D> Awaited<D> {
     }
 
     /// The same, for which no request waits.
-    pub(in crate::control) fn begin_job_aside(
+    pub(in crate::control) fn begin_job_aside<W: Work>(
         &mut self,
         control: &mut Core,
-        work: Job,
-        then: impl FnOnce(&mut D, &mut Core, JobResult, &View<'_>) -> Reply + 'static,
+        work: W,
+        then: impl FnOnce(&mut D, &mut Core, Result<W::Output, String>, &View<'_>) -> Reply + 'static,
     ) -> JobId {
-        let job = control.begin_job(work);
+        let job = control.begin_job(Job::new(work));
         let then: ThenFn<D> = Box::new(move |domain, control, _, outcome, view| match outcome {
-            Outcome::Job(result) => then(domain, control, result, view),
+            Outcome::Job(result) => then(domain, control, result.of::<W>(), view),
             Outcome::Answer(_) => Ok(Value::Null),
         });
         self.then.push((Wait::Job(job), then));
@@ -98,7 +99,7 @@ impl<D> Awaited<D> {
     }
 
     /// Takes what is done with an answer or a result, if it is waited for here.
-    pub(in crate::control) fn take(&mut self, wait: Wait) -> Option<ThenFn<D>> {
+    fn take(&mut self, wait: Wait) -> Option<ThenFn<D>> {
         let place = self.then.iter().position(|(other, _)| *other == wait)?;
         Some(self.then.remove(place).1)
     }
@@ -106,6 +107,36 @@ impl<D> Awaited<D> {
     /// It is not waited for any more.
     pub(in crate::control) fn forget(&mut self, wait: Wait) {
         self.then.retain(|(other, _)| *other != wait);
+    }
+}
+
+/// Where a domain keeps what it waits for, if there is anything that it waits for.
+pub(in crate::control) trait Awaits: fmt::Debug + Sized {
+    /// What it waits for.
+    fn awaited(&mut self) -> Option<&mut Awaited<Self>> {
+        None
+    }
+}
+
+impl<D: Awaits> TakesOutcomes for D {
+    fn handle_outcome(
+        &mut self,
+        control: &mut Core,
+        others: &mut Others<'_>,
+        wait: Wait,
+        outcome: Outcome,
+        view: &View<'_>,
+    ) -> ControlFlow<Reply, Outcome> {
+        match self.awaited().and_then(|awaited| awaited.take(wait)) {
+            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
+            None => ControlFlow::Continue(outcome),
+        }
+    }
+
+    fn forget(&mut self, wait: Wait) {
+        if let Some(awaited) = self.awaited() {
+            awaited.forget(wait);
+        }
     }
 }
 

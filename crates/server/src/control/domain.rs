@@ -19,11 +19,29 @@ use super::worker_command::WorkerReport;
 use crate::metrics::Catalog;
 use crate::rx_taps::Answer;
 
+/// How what a domain waits for comes to it: once for all that keep it in an
+/// [`Awaited`](super::awaited::Awaited).
+pub(in crate::control) trait TakesOutcomes: fmt::Debug {
+    /// Takes what it waits for: gives the reply of the request, or the outcome back when another domain
+    /// waits for it.
+    fn handle_outcome(
+        &mut self,
+        control: &mut Core,
+        others: &mut Others<'_>,
+        wait: Wait,
+        outcome: Outcome,
+        view: &View<'_>,
+    ) -> ControlFlow<Reply, Outcome>;
+
+    /// It need not wait for that any more.
+    fn forget(&mut self, wait: Wait);
+}
+
 /// A part of control. The first methods are what control drives it by, as
 /// [`Control`](super::Control) describes; the others are hooks, by which domains know of each other:
 /// what a port is used for, and what has to end when its owner or its mode does. A domain that sends
 /// nothing leaves the hooks as they are.
-pub(in crate::control) trait Domain: fmt::Debug {
+pub(in crate::control) trait Domain: TakesOutcomes {
     /// Does a command, if it is one of this domain.
     fn call(
         &mut self,
@@ -35,22 +53,6 @@ pub(in crate::control) trait Domain: fmt::Debug {
     ) -> Option<Reply> {
         None
     }
-
-    /// Takes what it waits for ([`Awaited`](super::awaited::Awaited)): gives the reply of the request, or
-    /// the outcome back when another domain waits for it.
-    fn handle_outcome(
-        &mut self,
-        _control: &mut Core,
-        _others: &mut Others<'_>,
-        _wait: Wait,
-        outcome: Outcome,
-        _view: &View<'_>,
-    ) -> ControlFlow<Reply, Outcome> {
-        ControlFlow::Continue(outcome)
-    }
-
-    /// It need not wait for that any more.
-    fn forget(&mut self, _wait: Wait) {}
 
     /// Takes note of what a data thread reports, or gives the report back when it is another domain's.
     fn handle_report(

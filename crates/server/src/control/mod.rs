@@ -64,7 +64,7 @@ pub use config::{
 };
 pub use core::pending::{Handled, JobId, PendingId, QuestionId};
 pub use files::{CaptureFiles, FileError};
-pub use job::{Job, JobResult};
+pub use job::{Job, JobResult, Work};
 pub use reply::Reply;
 use worker_command::WorkerReport;
 

@@ -1,7 +1,5 @@
 //! A domain of a few lines, which shows what the core does for each.
 
-use std::ops::ControlFlow;
-
 use allosaur_api::events::Event;
 use allosaur_api::{Fields, Method, Request, ServerMethod};
 use allosaur_engine::flow_stats::Tagging;
@@ -9,10 +7,9 @@ use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
 use serde_json::{Value, json};
 
-use super::awaited::Awaited;
+use super::awaited::{Awaited, Awaits};
 use super::core::Core;
-use super::core::pending::Wait;
-use super::domain::{Domain, Others, Outcome};
+use super::domain::{Domain, Others};
 use super::worker_command::Modes;
 use super::{
     Action, BuildInfo, Control, ControlConfig, Handled, LinkOwner, PortConfig, QuestionId, Reply,
@@ -30,6 +27,12 @@ struct CaptureCount {
     counted: Option<usize>,
     forgets_at: Option<Nanos>,
     ticks: u64,
+}
+
+impl Awaits for CaptureCount {
+    fn awaited(&mut self) -> Option<&mut Awaited<CaptureCount>> {
+        Some(&mut self.awaited)
+    }
 }
 
 impl Domain for CaptureCount {
@@ -59,24 +62,6 @@ impl Domain for CaptureCount {
                     Ok(json!([counts.counted, counts.ticks]))
                 }),
         )
-    }
-
-    fn handle_outcome(
-        &mut self,
-        control: &mut Core,
-        others: &mut Others<'_>,
-        wait: Wait,
-        outcome: Outcome,
-        view: &View<'_>,
-    ) -> ControlFlow<Reply, Outcome> {
-        match self.awaited.take(wait) {
-            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
-            None => ControlFlow::Continue(outcome),
-        }
-    }
-
-    fn forget(&mut self, wait: Wait) {
-        self.awaited.forget(wait);
     }
 
     fn handle_tick(&mut self, _: &mut Core, _: &mut Others<'_>, _: &View<'_>) {

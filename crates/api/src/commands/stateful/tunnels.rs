@@ -22,7 +22,8 @@ pub struct TunnelSupport<'a> {
     /// Whether there are such tunnels.
     pub is_tunnel_supported: bool,
     /// Why not.
-    pub error_msg: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_msg: Option<&'a str>,
 }
 
 /// Parameters of `activate_tunnel_mode`.

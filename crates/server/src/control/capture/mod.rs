@@ -4,8 +4,6 @@ mod packets;
 pub(in crate::control) mod service;
 mod state;
 
-use std::ops::ControlFlow;
-
 use allosaur_api::commands::captures::{
     Capture, CaptureFilter, CaptureMode, CapturePortFilter, CaptureStarted, CaptureStatus,
     CaptureStopped, FetchedPackets, StartCapture, StartCapturePort,
@@ -16,10 +14,10 @@ use allosaur_engine::capture::{CaptureSettings, Overflow};
 
 use self::packets::{fetched, seconds};
 pub(in crate::control) use self::state::Captures;
+use crate::control::awaited::{Awaited, Awaits};
 use crate::control::config::View;
 use crate::control::core::Core;
-use crate::control::core::pending::Wait;
-use crate::control::domain::{Domain, Others, Outcome, Scope};
+use crate::control::domain::{Domain, Others, Scope};
 use crate::control::reply::{Reply, reply};
 use crate::rx_taps::filter::Filter;
 use crate::rx_taps::{
@@ -33,6 +31,12 @@ const _: () = {
     assert!(limits::CAPTURES_MAX == crate::rx_taps::CAPTURES_MAX);
     assert!(limits::CAPTURE_PACKETS_MAX == allosaur_engine::capture::CAPTURE_PACKETS_MAX);
 };
+
+impl Awaits for Captures {
+    fn awaited(&mut self) -> Option<&mut Awaited<Captures>> {
+        Some(&mut self.awaited)
+    }
+}
 
 impl Domain for Captures {
     fn call(
@@ -55,24 +59,6 @@ impl Domain for Captures {
             CaptureMethod::StopCapturePort => self.stop_capture_port(control, fields),
             CaptureMethod::SetCapturePortFilter => self.set_capture_port_filter(control, fields),
         })
-    }
-
-    fn handle_outcome(
-        &mut self,
-        control: &mut Core,
-        others: &mut Others<'_>,
-        wait: Wait,
-        outcome: Outcome,
-        view: &View<'_>,
-    ) -> ControlFlow<Reply, Outcome> {
-        match self.awaited.take(wait) {
-            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
-            None => ControlFlow::Continue(outcome),
-        }
-    }
-
-    fn forget(&mut self, wait: Wait) {
-        self.awaited.forget(wait);
     }
 
     fn halt(&mut self, control: &mut Core, scope: Scope, session: u32, _view: &View<'_>) {

@@ -6,8 +6,6 @@ mod lease;
 mod modes;
 mod state;
 
-use std::ops::ControlFlow;
-
 use allosaur_api::commands::ports::{
     Acquire, Handler, PortOwnerName, PortParams, PortStatus, PortStatusParams, ProfileStates,
     SetPortAttribute,
@@ -21,18 +19,24 @@ use allosaur_engine::time::Nanos;
 use self::attributes::{attribute_problem, attributes, attributes_changed};
 pub(in crate::control) use self::state::Ports;
 use crate::control::action::Action;
+use crate::control::awaited::{Awaited, Awaits};
 use crate::control::capture::service::receive_features;
 use crate::control::config::{LinkOwner, View};
 use crate::control::core::Core;
 use crate::control::core::owner::{Lease, Owner};
-use crate::control::core::pending::Wait;
-use crate::control::domain::{Domain, Others, Outcome};
+use crate::control::domain::{Domain, Others};
 use crate::control::reply::{Reply, reply};
 use crate::control::worker_command::PortMode;
 use crate::rx_taps::{MacFilter, PortAnswer, PortRequest, PortState, ServiceMode};
 
 /// As many ports of VXLAN as the RPC lets in, the engine takes.
 const _: () = assert!(VXLAN_PORTS_MAX <= flow_stats::VXLAN_PORTS_MAX);
+
+impl Awaits for Ports {
+    fn awaited(&mut self) -> Option<&mut Awaited<Ports>> {
+        Some(&mut self.awaited)
+    }
+}
 
 impl Domain for Ports {
     fn call(
@@ -63,24 +67,6 @@ impl Domain for Ports {
             Method::Stateful(StatefulMethod::Release) => modes::release_context(control),
             _ => return None,
         })
-    }
-
-    fn handle_outcome(
-        &mut self,
-        control: &mut Core,
-        others: &mut Others<'_>,
-        wait: Wait,
-        outcome: Outcome,
-        view: &View<'_>,
-    ) -> ControlFlow<Reply, Outcome> {
-        match self.awaited.take(wait) {
-            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
-            None => ControlFlow::Continue(outcome),
-        }
-    }
-
-    fn forget(&mut self, wait: Wait) {
-        self.awaited.forget(wait);
     }
 
     fn handle_tick(&mut self, control: &mut Core, others: &mut Others<'_>, view: &View<'_>) {

@@ -19,6 +19,7 @@ use allosaur_engine::flow_stats::FLOW_GROUPS;
 use allosaur_engine::time::{Nanos, SECOND};
 
 use crate::control::action::Action;
+use crate::control::awaited::Awaits;
 use crate::control::config::{View, mac_text};
 use crate::control::core::Core;
 use crate::control::core::access::{Api, api_mode, mode_name};
@@ -48,6 +49,8 @@ const PUBLISHED_WITHOUT_REQUESTS_MAX: Nanos = 60 * SECOND;
 pub(super) struct Server {
     global_config: GlobalConfig,
 }
+
+impl Awaits for Server {}
 
 impl Domain for Server {
     fn call(

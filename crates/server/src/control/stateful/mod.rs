@@ -19,6 +19,7 @@
 mod app_latency;
 mod client_terms;
 mod clients;
+mod compile_profile;
 mod context;
 mod counters;
 mod echo;
@@ -52,15 +53,21 @@ use allosaur_api::{Fields, StatefulMethod as Method};
 use allosaur_engine::stateful;
 use allosaur_engine::time::Nanos;
 
+use crate::control::awaited::{Awaited, Awaits};
 use crate::control::config::View;
 use crate::control::core::Core;
-use crate::control::core::pending::Wait;
-use crate::control::domain::{Domain, Others, Outcome, PortUse, Scope};
+use crate::control::domain::{Domain, Others, PortUse, Scope};
 use crate::control::reply::Reply;
 use crate::control::worker_command::{FlowReport, WorkerReport};
 use crate::metrics::Catalog;
 
 pub(in crate::control) use self::state::Stateful;
+
+impl Awaits for Stateful {
+    fn awaited(&mut self) -> Option<&mut Awaited<Stateful>> {
+        Some(&mut self.awaited)
+    }
+}
 
 impl Domain for Stateful {
     fn call(
@@ -119,24 +126,6 @@ impl Domain for Stateful {
             | Method::TunnelTopologyFragment
             | Method::TunnelTopologyClear => tunnels::refuse(),
         })
-    }
-
-    fn handle_outcome(
-        &mut self,
-        control: &mut Core,
-        others: &mut Others<'_>,
-        wait: Wait,
-        outcome: Outcome,
-        view: &View<'_>,
-    ) -> ControlFlow<Reply, Outcome> {
-        match self.awaited.take(wait) {
-            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
-            None => ControlFlow::Continue(outcome),
-        }
-    }
-
-    fn forget(&mut self, wait: Wait) {
-        self.awaited.forget(wait);
     }
 
     fn handle_report(

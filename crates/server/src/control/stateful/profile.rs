@@ -394,7 +394,7 @@ fn unknown(path: &str, section: &str, name: &str) -> StatefulError {
     }
 }
 /// The same; with all its addresses IPv6, if `ipv6` says so.
-pub(in crate::control) fn compile_as(
+pub(super) fn compile_as(
     text: &str,
     ipv6: bool,
     layout: Layout,

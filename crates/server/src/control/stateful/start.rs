@@ -13,6 +13,7 @@ use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{Nanos, SECOND};
 use serde_json::Value;
 
+use super::compile_profile::CompileProfile;
 use super::figures::{Both, Readings, TableTotals};
 use super::hosts::{HostSearch, are_all_hosts};
 use super::loaded::{Starting, wrong_state};
@@ -22,8 +23,6 @@ use super::state::Stateful;
 use crate::control::config::View;
 use crate::control::core::Core;
 use crate::control::core::pending::Wait;
-use crate::control::job::Job;
-use crate::control::job::JobResult;
 use crate::control::reply::Reply;
 use crate::control::time::START_LEAD;
 use crate::control::worker_command::FlowCommand;
@@ -73,17 +72,19 @@ impl Stateful {
         self.set_phase(control, &name, StatefulPhase::Parse, now_ns);
         let profile = self.profiles.get_mut(&name).expect("it was there");
         let text = profile.text.as_ref().expect("it is loaded");
-        let work = Job::CompileProfile {
+        let work = CompileProfile {
             text: Arc::clone(&text.text),
             ipv6: params.ipv6,
             layout,
         };
-        let job =
-            self.awaited
-                .begin_job_aside(control, work, move |stateful, control, result, view| {
-                    stateful.note_compiled(control, &params, result, view);
-                    Ok(Value::Null)
-                });
+        let job = self.awaited.begin_job_aside(
+            control,
+            work,
+            move |stateful, control, compiled, view| {
+                stateful.note_compiled(control, &params, compiled, view);
+                Ok(Value::Null)
+            },
+        );
         let session = control.mode_owner.as_ref().map_or(0, |owner| owner.session);
         let profile = self.profiles.get_mut(&name).expect("it was there");
         profile.starting = Some(Starting {
@@ -97,16 +98,11 @@ impl Stateful {
         &mut self,
         control: &mut Core,
         params: &StartProfile,
-        result: JobResult,
+        compiled: Result<Arc<CompiledProfile>, String>,
         view: &View<'_>,
     ) {
         let name = &params.profile;
         let layout = self.flow_layout(control);
-        let compiled = match result {
-            JobResult::Profile(compiled) => compiled,
-            JobResult::Failed(problem) => Err(problem),
-            other => Err(format!("its reader gave {other:?}")),
-        };
         let Some(profile) = self.profiles.get_mut(name) else {
             return;
         };

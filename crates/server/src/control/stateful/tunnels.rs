@@ -12,7 +12,7 @@ pub(super) fn is_supported(fields: &Fields<'_>) -> Reply {
     fields.read::<TunnelParams>()?;
     reply(&TunnelSupport {
         is_tunnel_supported: false,
-        error_msg: NONE,
+        error_msg: Some(NONE),
     })
 }
 

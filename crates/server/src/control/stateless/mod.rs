@@ -6,6 +6,7 @@ mod groups;
 mod pgid;
 mod port;
 mod push;
+mod read_capture;
 mod remote;
 mod start;
 mod state;
@@ -23,10 +24,10 @@ use allosaur_api::{Error, Fields, Method, StatelessMethod};
 use allosaur_engine::time::Nanos;
 
 use self::port::{Profile, State};
+use crate::control::awaited::{Awaited, Awaits};
 use crate::control::config::View;
 use crate::control::core::Core;
-use crate::control::core::pending::Wait;
-use crate::control::domain::{Domain, Others, Outcome, PortProfiles, PortUse, Scope};
+use crate::control::domain::{Domain, Others, PortProfiles, PortUse, Scope};
 use crate::control::profile_name::ALL_PROFILES;
 use crate::control::reply::{Reply, reply};
 use crate::control::time::seconds_since;
@@ -34,6 +35,12 @@ use crate::control::worker_command::WorkerReport;
 use crate::metrics::{Catalog, CatalogProfile};
 
 pub(in crate::control) use self::state::Stateless;
+
+impl Awaits for Stateless {
+    fn awaited(&mut self) -> Option<&mut Awaited<Stateless>> {
+        Some(&mut self.awaited)
+    }
+}
 
 impl Domain for Stateless {
     fn call(
@@ -71,24 +78,6 @@ impl Domain for Stateless {
             StatelessMethod::RemoveRxFilters => self.remove_rx_filters(control, fields),
             StatelessMethod::TpgStatus => tpg_status(control, fields),
         })
-    }
-
-    fn handle_outcome(
-        &mut self,
-        control: &mut Core,
-        others: &mut Others<'_>,
-        wait: Wait,
-        outcome: Outcome,
-        view: &View<'_>,
-    ) -> ControlFlow<Reply, Outcome> {
-        match self.awaited.take(wait) {
-            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
-            None => ControlFlow::Continue(outcome),
-        }
-    }
-
-    fn forget(&mut self, wait: Wait) {
-        self.awaited.forget(wait);
     }
 
     fn handle_report(

@@ -13,14 +13,13 @@ use allosaur_engine::stream::{ProfileKey, Replay};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 
 use super::port::{Playing, Reading, State, StreamPort, wrong_state};
+use super::read_capture::ReadCapture;
 use super::state::Stateless;
 use crate::control::config::View;
 use crate::control::core::Core;
 use crate::control::core::pending::Wait;
 use crate::control::core::port::Port;
 use crate::control::core::port::check_owner;
-use crate::control::job::Job;
-use crate::control::job::JobResult;
 use crate::control::reply::{Reply, reply};
 use crate::control::time::START_LEAD;
 
@@ -34,7 +33,7 @@ impl Stateless {
             let port = &control.ports[usize::from(*id)];
             (port.config.clone(), macs(port, &params))
         });
-        let work = Job::ReadCapture {
+        let work = ReadCapture {
             path: params.filename.to_owned(),
             pace: pace(&params),
             ports: targets.collect(),
@@ -42,11 +41,11 @@ impl Stateless {
         let ports = ids.clone();
         let name = format!("{:.256}", params.filename);
         let duration = params.duration_s.map(|s| (s * SECOND as f64) as Nanos);
-        let job = self
-            .awaited
-            .begin_job(control, work, move |stateless, control, result, view| {
-                stateless.play_capture(control, &ports, &name, duration, result, view)
-            });
+        let job =
+            self.awaited
+                .begin_job(control, work, move |stateless, control, replays, view| {
+                    stateless.play_capture(control, &ports, &name, duration, replays, view)
+                });
         for id in ids {
             let owner = control.ports[usize::from(id)].owner.as_ref();
             let session = owner.map_or(0, |owner| owner.session);
@@ -62,7 +61,7 @@ impl Stateless {
         ports: &[u8],
         name: &str,
         duration: Option<Nanos>,
-        result: JobResult,
+        replays: Result<Vec<Replay>, String>,
         view: &View<'_>,
     ) -> Reply {
         let mut sessions = Vec::new();
@@ -70,11 +69,6 @@ impl Stateless {
             let reading = self.ports[usize::from(*port)].reading.take();
             sessions.push(reading.map_or(0, |reading| reading.session));
         }
-        let replays = match result {
-            JobResult::Capture(replays) => replays,
-            JobResult::Failed(problem) => Err(problem),
-            other => Err(format!("its reader gave {other:?}")),
-        };
         let replays = replays.map_err(|problem| {
             Error::execution(format!("field 'pcap_filename' is '{name}': {problem}"))
         })?;

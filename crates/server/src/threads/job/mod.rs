@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use allosaur_engine::stream::CoreProgram;
 
-use crate::control::{Job, JobId, JobResult};
+use crate::control::{CaptureFiles, Job, JobId, JobResult, Work};
 use crate::threads::background::BackgroundThread;
 use crate::threads::waker::Notify;
 pub use files::DiskFiles;
@@ -37,11 +37,23 @@ impl JobThread {
 
     /// Frees a program: a large one takes a while.
     pub fn free(&self, program: Box<CoreProgram>) {
-        self.send(JobId::NOBODYS, Job::Free(program));
+        self.send(JobId::NOBODYS, Job::new(Free(program)));
     }
 
     /// The next result, if there is one.
     pub fn receive(&self) -> Option<(JobId, JobResult)> {
         self.0.receive()
+    }
+}
+
+/// Frees what a data thread is done with.
+struct Free(Box<CoreProgram>);
+
+impl Work for Free {
+    type Output = ();
+
+    fn run(self, _: &dyn CaptureFiles) -> Result<(), String> {
+        drop(self.0);
+        Ok(())
     }
 }
