@@ -22,10 +22,24 @@ LISTINGS = ROOT.parent / "shared" / "data" / "listings"
 
 
 @pytest.fixture
-def server() -> Iterator[LocalServer]:
+def server(fits_the_schema: None) -> Iterator[LocalServer]:
     """A server with two in-memory ports that are linked to each other, on free TCP ports of loopback."""
     with LocalServer(ports=["memory", "memory"], cores=1, options=["--captures-folder", "/"]) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def rpc_schema() -> Any:
+    """The schema of the RPC (see rpc_schema.py)."""
+    return _module("rpc_schema", "").RpcSchema()
+
+
+@pytest.fixture
+def fits_the_schema(rpc_schema: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fails a test in which a request of ours or a server's reply is not what the schema says."""
+    watch = rpc_schema.watch(monkeypatch)
+    yield
+    assert watch.misfits == []
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ def binary() -> Path:
 
 
 @pytest.fixture
-def live_server(binary: Path) -> Iterator[LocalServer]:
+def live_server(binary: Path, fits_the_schema: None) -> Iterator[LocalServer]:
     """A real server with two linked in-memory ports."""
     with LocalServer(binary=binary, options=["--captures-folder", "/"]) as running:
         yield running

@@ -16,7 +16,7 @@ DELAY_US = 200
 
 
 @pytest.fixture(params=[1, 2])
-def live(request: pytest.FixtureRequest) -> Iterator[Any]:
+def live(request: pytest.FixtureRequest, fits_the_schema: None) -> Iterator[Any]:
     """A client of a server with so many data threads, and a link that takes its time."""
     ports = [f"memory:delay={DELAY_US}us"] * 2
     with LocalServer(ports=ports, cores=request.param, stateful=True) as server, server.client() as client:

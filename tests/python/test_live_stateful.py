@@ -58,7 +58,7 @@ def running() -> Iterator[LocalServer]:
 
 
 @pytest.fixture
-def live(running: LocalServer) -> Iterator[Any]:
+def live(running: LocalServer, fits_the_schema: None) -> Iterator[Any]:
     with running.client(username="alice") as connected:
         connected.reset()
         yield connected

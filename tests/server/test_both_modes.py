@@ -31,7 +31,7 @@ CONNECTIONS = 40
 
 
 @pytest.fixture(params=[1, 2], ids=["one data thread", "two data threads"])
-def server(request: pytest.FixtureRequest) -> Iterator[LocalServer]:
+def server(request: pytest.FixtureRequest, fits_the_schema: None) -> Iterator[LocalServer]:
     """Two pairs of linked ports, each of which can be in either mode."""
     with LocalServer(ports=["memory"] * 4, cores=request.param) as running:
         yield running

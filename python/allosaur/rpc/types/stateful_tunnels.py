@@ -5,7 +5,10 @@ Written from the command table in `crates/api`: change it there.
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
 
 
 class TunnelSupport(TypedDict):
@@ -13,7 +16,7 @@ class TunnelSupport(TypedDict):
 
     is_tunnel_supported: bool
     """Whether there are such tunnels."""
-    error_msg: str
+    error_msg: NotRequired[str]
     """Why not."""
 
 
