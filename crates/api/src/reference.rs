@@ -1,7 +1,7 @@
 //! The reference page of the RPC, written from the command table.
 
 use crate::command::{Access, Command, Example};
-use crate::commands::streams::stream;
+use crate::commands::streams::stream_fields;
 use crate::events::{self, EventType};
 use crate::limits;
 use crate::schema::{Field, Schemas, Shape, Shapes};
@@ -249,7 +249,7 @@ fn row(page: &mut String, cells: &[&str]) {
 fn write_stream(page: &mut String) {
     page.push_str("\n## The JSON of a stream\n\n| field | type | default | meaning |\n");
     page.push_str("|---|---|---|---|\n");
-    for (name, kind, default, meaning) in stream::FIELDS {
+    for (name, kind, default, meaning) in stream_fields::FIELDS {
         line(
             page,
             format_args!("| `{name}` | {kind} | {default} | {meaning} |"),

@@ -1,6 +1,7 @@
 //! Commands about profiles and the streams in them. A stream's own JSON is in [`stream`].
 
 pub mod stream;
+pub mod stream_fields;
 
 use std::collections::BTreeMap;
 

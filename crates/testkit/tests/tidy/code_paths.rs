@@ -7,7 +7,7 @@ use crate::source::{RustFile, TextFile, text_file, text_files, with_rust_files};
 
 /// A page, the most files that its table has, and the most lines of all of them without their tests.
 const PAGES: [(&str, usize, usize); 5] = [
-    ("docs/concepts/way-of-a-stream.md", 20, 7500),
+    ("docs/concepts/way-of-a-stream.md", 19, 7300),
     ("docs/concepts/way-of-a-segment.md", 20, 7000),
     ("docs/concepts/way-of-a-request.md", 10, 3500),
     ("docs/concepts/way-of-a-counter.md", 5, 1800),

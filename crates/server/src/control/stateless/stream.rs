@@ -1,21 +1,34 @@
-//! From the JSON of a stream to what the engine is asked to do.
+//! From the JSON of a stream to what the engine is asked to do, which is kept for its profile.
 //!
 //! The simulator converts its streams here too.
 
+use allosaur_api::commands::streams::AddStream;
 use allosaur_api::commands::streams::stream::{
-    self as json, FLAG_DUMMY, FlowStats, L4_TYPE_IP, L4_TYPE_TCP, L4_TYPE_UDP,
+    self as json, FLAG_DUMMY, FlowStats, L4_TYPE_IP, L4_TYPE_TCP, L4_TYPE_UDP, RuleType,
     TUPLE_FLAG_UNLIMITED, instruction_name,
 };
+use allosaur_api::{Empty, Error, Fields};
+use allosaur_engine::flow_stats::tag::tag;
+use allosaur_engine::flow_stats::{Group, Rule, Tagging, VxlanPorts};
 use allosaur_engine::stream::spec::{PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED};
 use allosaur_engine::stream::{DestinationMac, Mode, Rate, StreamId, StreamSpec};
 use allosaur_engine::time::{MICROSECOND, Nanos};
-use allosaur_engine::vm::{Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width};
+use allosaur_engine::vm::{
+    self, Flows, Instruction, Layer4, Operation, Range, Sequence, Values, Width,
+};
 use base64::Engine as _;
 use serde_json::Value;
-use thiserror::Error;
+use thiserror::Error as ThisError;
+
+use super::port::StoredStream;
+use super::state::Stateless;
+use crate::control::config::View;
+use crate::control::core::Core;
+use crate::control::core::port::Port;
+use crate::control::reply::{Reply, reply};
 
 /// Why a stream cannot be used. Displays as one sentence that names stream and field.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 #[error("stream {stream}: {problem}")]
 pub struct StreamError {
     /// The stream's number.
@@ -26,6 +39,99 @@ pub struct StreamError {
 
 /// Longest delay, a year: what is longer is a mistake in the unit.
 const DELAY_US_MAX: f64 = 365.0 * 86_400.0 * 1e6;
+
+impl Stateless {
+    pub(super) fn add_stream(
+        &mut self,
+        control: &mut Core,
+        fields: &Fields<'_>,
+        view: &View<'_>,
+    ) -> Reply {
+        let params = AddStream::parse(fields)?;
+        let port = control.port(params.port)?;
+        let (mut spec, counted) = check_stream(&params, port)?;
+        self.port_mut(control, params.port)?
+            .profile_or_new(&params.profile)?;
+        let pg_id = counted.map(|counted| counted.pg_id);
+        let member = (params.port, params.profile.clone());
+        if let Some(counted) = counted {
+            let rule = self
+                .groups
+                .join(&counted, member.clone(), &self.ports, view);
+            let rule = rule.map_err(|problem| problem_of(spec.id, problem))?;
+            spec.rule = Some(rule);
+        }
+        let json = params.stream.to_string();
+        let stream = StoredStream { json, spec, pg_id };
+        let profile = self
+            .port_mut(control, params.port)?
+            .profile_mut(&params.profile)?;
+        let added = profile.add(stream, &params.profile);
+        if added.is_err() {
+            self.groups.leave(pg_id, &member);
+        }
+        added.and_then(|()| reply(&Empty {}))
+    }
+}
+
+/// All that can be said of a stream without the other streams of its profile.
+fn check_stream(
+    params: &AddStream<'_>,
+    port: &Port,
+) -> Result<(StreamSpec, Option<FlowStats>), Error> {
+    let spec = convert(params.stream_id, params.stream);
+    let (spec, counted) = spec.map_err(|error| Error::execution(error.to_string()))?;
+    let problem = |problem| problem_of(spec.id, problem);
+    let threads = port.threads.len();
+    if let Some(core) = spec.core.filter(|core| usize::from(*core) >= threads) {
+        return Err(problem(format!(
+            "field 'core_id' is {core}. It must be an integer between 0 and {} (inclusive), which \
+             counts the data threads of the port",
+            threads.saturating_sub(1)
+        )));
+    }
+    if !spec.program.is_empty() {
+        let verified = vm::verify(&spec.program, &padded(&spec));
+        verified.map_err(|error| problem(format!("vm: {error}")))?;
+    }
+    if let Some(counted) = &counted {
+        check_countable(&spec, counted, &port.reception.vxlan).map_err(problem)?;
+    }
+    Ok((spec, counted))
+}
+
+fn problem_of(stream: StreamId, problem: String) -> Error {
+    Error::execution(StreamError { stream, problem }.to_string())
+}
+
+fn check_countable(
+    spec: &StreamSpec,
+    counted: &FlowStats,
+    vxlan: &VxlanPorts,
+) -> Result<(), String> {
+    if spec.dummy {
+        let text = "field 'flow_stats.enabled' is true for a dummy stream, which sends nothing: \
+                    leave flow_stats out";
+        return Err(text.to_owned());
+    }
+    let first = match counted.rule {
+        RuleType::Latency => Group::latency(0),
+        RuleType::Stats | RuleType::Tagged => Group::flow(0),
+    };
+    let rule = Rule {
+        group: first.expect("there is a first group"),
+        vxlan: counted.vxlan,
+        run: 0,
+    };
+    tag(&mut padded(spec), rule, Tagging::default(), vxlan).map_err(|error| error.to_string())
+}
+
+/// The packet template as it will be sent, but for what the port puts in.
+fn padded(spec: &StreamSpec) -> Vec<u8> {
+    let mut template = spec.packet.clone();
+    template.resize(template.len().max(PACKET_BYTES_PADDED), 0);
+    template
+}
 
 /// Converts the JSON of stream `id`: what is sent, and what is counted of it.
 pub fn convert(
