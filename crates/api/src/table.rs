@@ -3,73 +3,11 @@
 //! A method that is not here is answered "Method … not registered". A method that is here works.
 
 use crate::command::Command;
-use crate::commands::{
-    captures, changes, events, groups, layers, metrics, ports, remote, server, service, stateful,
-    statistics, status, streams, traffic,
-};
+use crate::commands::NOUNS;
 use crate::method::Mode;
 use crate::schema::{Entry, Field, Noun, Schemas, Shape};
 
-/// The commands of each noun, in the order of the reference page: the title of its section, the module
-/// of its types, its commands.
-const NOUNS: &[(&str, &str, &[Command])] = &[
-    ("Server", "server", server::COMMANDS),
-    ("Status", "status", status::COMMANDS),
-    ("Ports", "ports", ports::COMMANDS),
-    ("Addresses and pushed packets", "layers", layers::COMMANDS),
-    ("Service mode", "service", service::COMMANDS),
-    ("Captures", "captures", captures::COMMANDS),
-    ("Profiles and streams", "streams", streams::COMMANDS),
-    ("Traffic", "traffic", traffic::COMMANDS),
-    ("Traffic that runs", "changes", changes::COMMANDS),
-    ("Captures that are sent", "remote", remote::COMMANDS),
-    ("Statistics", "statistics", statistics::COMMANDS),
-    ("Metrics", "metrics", metrics::COMMANDS),
-    ("Packet groups", "groups", groups::COMMANDS),
-    ("Events", "events", events::COMMANDS),
-    (
-        "Stateful mode: the server",
-        "stateful_server",
-        stateful::context::COMMANDS,
-    ),
-    (
-        "Stateful mode: profiles",
-        "stateful_profiles",
-        stateful::profiles::COMMANDS,
-    ),
-    (
-        "Stateful mode: runs",
-        "stateful_runs",
-        stateful::runs::COMMANDS,
-    ),
-    (
-        "Stateful mode: counters",
-        "stateful_counters",
-        stateful::counters::COMMANDS,
-    ),
-    (
-        "Stateful mode: latency",
-        "stateful_latency",
-        stateful::latency::COMMANDS,
-    ),
-    (
-        "Stateful mode: clients",
-        "stateful_clients",
-        stateful::clients::COMMANDS,
-    ),
-    (
-        "Stateful mode: topology",
-        "stateful_topology",
-        stateful::topology::COMMANDS,
-    ),
-    (
-        "Stateful mode: tunnels",
-        "stateful_tunnels",
-        stateful::tunnels::COMMANDS,
-    ),
-];
-
-/// The same, as the schema file, the reference page and the types of other languages have them.
+/// All commands by noun, as the schema file, the reference page and the types of other languages have them.
 pub fn nouns() -> Vec<Noun> {
     let noun = |(title, module, commands): &(&'static str, &'static str, &[Command])| Noun {
         title,

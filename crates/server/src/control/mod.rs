@@ -15,7 +15,7 @@
 //! [`Control::handle_timeout`]. Who reads counters beside control asks [`Control::catalog`] what
 //! there is to read.
 //!
-//! It is a core, which all share (`core`), and domains, a folder each, in one list (`domains`). A domain
+//! It is a core, which all share (`core`), and domains, a folder each, in one list ([`all_domains`]). A domain
 //! has its own state and commands; what it may know of others is in the trait of all (`domain`).
 
 mod action;
@@ -25,7 +25,6 @@ mod catalog;
 mod config;
 mod core;
 mod domain;
-mod domains;
 mod emulation;
 mod files;
 pub mod job;
@@ -48,13 +47,18 @@ use allosaur_api::events::Event;
 use allosaur_api::{Access, Error, Fields, Method, Mode, Request, command};
 use allosaur_engine::time::Nanos;
 
+use self::capture::Captures;
 use self::core::Core;
 use self::core::access::api_mode;
 use self::core::layers::Ipv4Layer;
 use self::core::pending::{Wait, no_answer, too_slow};
 use self::domain::{Domain, Others, Outcome};
-use self::domains::all_domains;
+use self::emulation::EmulatedClients;
+use self::ports::Ports;
 use self::ports::attributes::attributes_changed;
+use self::server::Server;
+use self::stateful::Stateful;
+use self::stateless::Stateless;
 use crate::metrics::Catalog;
 use crate::rx_taps::Answer;
 pub use action::Action;
@@ -82,6 +86,19 @@ fn find(name: &str, mode: Mode) -> Option<(Access, Method)> {
         let command = allosaur_emulation::rpc::commands::command(name)?;
         Some((command.access, Method::Emulation(command.name)))
     })
+}
+
+/// The list of all domains, in the order in which they are told what happens: those that send
+/// first, then those that ask what is sent.
+fn all_domains(config: &ControlConfig, now_ns: Nanos) -> Vec<Box<dyn Domain>> {
+    vec![
+        Box::new(Stateful::default()),
+        Box::new(Stateless::new(config.ports.len())),
+        Box::new(Captures::default()),
+        Box::new(EmulatedClients::default()),
+        Box::new(Ports::new(config.ports.len(), now_ns)),
+        Box::new(Server::default()),
+    ]
 }
 
 impl Control {
