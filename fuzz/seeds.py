@@ -42,6 +42,9 @@ FRAME_BYTES_MAX, FILE_BYTES_MAX = 256, 1024
 #: The host of the target `host`.
 HOST_MAC, HOST4, HOST6 = "02:00:00:00:00:01", "10.0.0.1", "fe80::1"
 ETHERNET_BYTES = 14
+#: A packet inside of a tunnel, and the choices of the target `encapsulation` in front of it.
+INNER = bytes.fromhex("4500002800010000400600000a00000130000001") + bytes(20)
+CHOICES = (0, 4, 5, 6, 7)
 
 
 def recorded() -> list[bytes]:
@@ -147,6 +150,7 @@ def main() -> None:
     whole = [bytes([0]) + frame for frame in own]
     begun = [bytes([0x80]) + frame[ETHERNET_BYTES - 2 :] for frame in own]
     write("host", [*whole, *begun], FRAME_BYTES_MAX)
+    write("encapsulation", [bytes([choice]) + INNER for choice in CHOICES], FRAME_BYTES_MAX)
     scratch = ROOT / "seeds" / ".scratch"
     scratch.mkdir(parents=True, exist_ok=True)
     try:

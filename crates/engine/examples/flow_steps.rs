@@ -12,6 +12,7 @@
 
 mod loopback;
 
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::StatefulEngine;
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
@@ -30,7 +31,7 @@ fn main() {
     let mut numbers = numbers.filter_map(|text| text.parse::<u64>().ok());
     let connections = numbers.next().unwrap_or(1_000);
     let response_bytes = numbers.next().unwrap_or(1);
-    let (mut engine, mut rings) = (engine(), Rings::new(TURN));
+    let (mut engine, mut rings) = (engine(Encapsulation::Ethernet), Rings::new(TURN));
     start(&mut engine, &profile(response_bytes, RATE_CPS), &mut rings);
     let mut bench = Bench {
         engine,

@@ -3,7 +3,7 @@
 //! as the second argument says; the third is the rate at which they begin, 100,000 a second (where
 //! it is given, there are as many flows in TIME-WAIT before the first is measured), the fourth how
 //! long a turn is in microseconds, 20. With `udp` for the second, each is a question and an answer in
-//! a datagram.
+//! a datagram. `ipv6` has them over IPv6; `vlan` and `qinq` have frames in tags, `vxlan` in that tunnel.
 //!
 //! A client port and a server port of one core, rings between, virtual time. Instructions are the
 //! same on every run; count them with
@@ -16,11 +16,13 @@
 
 mod loopback;
 
+use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use allosaur_engine::app::{ProgramCommand, Transport};
+use allosaur_engine::encapsulation::{Encapsulation, Vxlan};
 use allosaur_engine::stateful::StatefulEngine;
-use allosaur_engine::template::ProfileSpec;
+use allosaur_engine::template::{ProfileSpec, Tunable};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use loopback::{RUN, Rings, engine, profile, start};
@@ -32,7 +34,8 @@ const RATE_CPS: u64 = 100_000;
 const TURN_US: u64 = 20;
 
 fn main() {
-    let is_udp = std::env::args().any(|argument| argument == "udp");
+    let has = |word: &str| std::env::args().any(|argument| argument == word);
+    let is_udp = has("udp");
     let arguments = std::env::args().skip(1);
     let mut numbers = arguments.filter_map(|text| text.parse::<u64>().ok());
     let connections = numbers.next().unwrap_or(100_000);
@@ -43,10 +46,27 @@ fn main() {
     let rate_given = numbers.next();
     let rate_cps = rate_given.unwrap_or(RATE_CPS);
     let turn = numbers.next().unwrap_or(TURN_US) * MICROSECOND;
-    let (mut engine, mut rings) = (engine(), Rings::new(turn));
+    let encapsulation = match () {
+        () if has("vlan") => Encapsulation::Vlan(100),
+        () if has("qinq") => Encapsulation::QinQ {
+            outer: 100,
+            inner: 200,
+        },
+        () if has("vxlan") => {
+            let end = Ipv4Addr::new(192, 0, 2, 1);
+            Vxlan::new(end, end, 100).into()
+        }
+        () => Encapsulation::Ethernet,
+    };
+    let (mut engine, mut rings) = (engine(encapsulation), Rings::new(turn));
     let mut profile = profile(response_bytes, rate_cps as f64);
     if is_udp {
         exchange_messages(&mut profile);
+    }
+    if has("ipv6") {
+        for tunables in [&mut profile.client, &mut profile.server] {
+            tunables.set(Tunable::Ipv6Enable, 1);
+        }
     }
     start(&mut engine, &profile, &mut rings);
     let mut now = SECOND;

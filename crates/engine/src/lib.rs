@@ -5,12 +5,13 @@
 //! memory that the caller owns.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `echo`, `flow_stats`, `host`,
-//! `stream`, `tcp`, `app`, `template`, `flow`, `session`, `stateful`, `stateless`.
+//! `time`, `rng`, `stats`, `wheel`, `vm`, `transmit`, `capture`, `latency`, `echo`, `flow_stats`,
+//! `encapsulation`, `host`, `stream`, `tcp`, `app`, `template`, `flow`, `session`, `stateful`, `stateless`.
 
 pub mod app;
 pub mod capture;
 pub mod echo;
+pub mod encapsulation;
 pub mod flow;
 pub mod flow_stats;
 pub mod host;

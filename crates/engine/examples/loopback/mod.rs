@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{
     Config, FlowPortInfo, RunIndex, RunLimits, StatefulCommand, StatefulEngine,
 };
@@ -123,13 +123,13 @@ impl TxQueues for Rings {
 }
 
 /// An engine with a client port and a server port.
-pub(crate) fn engine() -> StatefulEngine {
+pub(crate) fn engine(encapsulation: Encapsulation) -> StatefulEngine {
     let facts = |side, own: u8| {
         Some(FlowPortInfo {
             side,
             own_mac: MacAddress([2, 0, 0, 0, 0, own]),
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),
-            encapsulation: Encapsulation::Ethernet,
+            encapsulation,
             frame_bytes_max: 1514,
             share: PoolShare::ONLY,
         })

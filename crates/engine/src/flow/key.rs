@@ -1,6 +1,6 @@
 //! The key of a flow: its two ends in 16 bytes.
 
-use super::prefixes::PrefixIndex;
+use super::spaces::SpaceIndex;
 
 /// The protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,51 +11,46 @@ pub enum Protocol {
     Udp,
 }
 
-/// Addresses that mean something among each other only: those in a tunnel, or of a customer, may be
-/// the same as those outside. The default is the one of frames without a tunnel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AddressSpace(u8);
-
-impl AddressSpace {
-    /// The highest number.
-    pub const MAX: u8 = 0x7f;
-
-    /// The space of this number; `None` above [`MAX`](AddressSpace::MAX).
-    pub fn new(number: u8) -> Option<AddressSpace> {
-        (number <= AddressSpace::MAX).then_some(AddressSpace(number))
-    }
-}
-
-/// The protocol of a flow and the address space that its addresses belong to, in one byte.
+/// The protocol of a flow and the version of IP, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowScope(u8);
 
 impl FlowScope {
-    /// A protocol in an address space.
+    const UDP: u8 = 1;
+    const IPV6: u8 = 1 << 1;
+
+    /// A protocol over IPv4 or IPv6.
     #[inline]
-    pub fn new(protocol: Protocol, space: AddressSpace) -> FlowScope {
-        FlowScope(space.0 << 1 | u8::from(protocol == Protocol::Udp))
+    pub fn new(protocol: Protocol, is_v6: bool) -> FlowScope {
+        let protocol = if protocol == Protocol::Udp {
+            FlowScope::UDP
+        } else {
+            0
+        };
+        let version = if is_v6 { FlowScope::IPV6 } else { 0 };
+        FlowScope(protocol | version)
     }
 
     /// TCP or UDP.
     #[inline]
     pub fn protocol(self) -> Protocol {
-        match self.0 & 1 {
+        match self.0 & FlowScope::UDP {
             0 => Protocol::Tcp,
             _ => Protocol::Udp,
         }
     }
 
-    /// The address space.
-    pub fn space(self) -> AddressSpace {
-        AddressSpace(self.0 >> 1)
+    /// Whether it is IPv6.
+    #[inline]
+    pub fn is_v6(self) -> bool {
+        self.0 & FlowScope::IPV6 != 0
     }
 }
 
 impl From<Protocol> for FlowScope {
-    /// In the space of frames without a tunnel.
+    /// Over IPv4.
     fn from(protocol: Protocol) -> FlowScope {
-        FlowScope::new(protocol, AddressSpace::default())
+        FlowScope::new(protocol, false)
     }
 }
 
@@ -64,11 +59,12 @@ impl From<Protocol> for FlowScope {
 #[derive(Clone, Copy, Debug, Eq)]
 #[repr(C)]
 pub struct FlowKey {
-    /// The pair of IPv6 prefixes, see [`Prefixes`](super::Prefixes); `None` for IPv4.
-    pub prefixes: Option<PrefixIndex>,
+    /// What the addresses belong to, see [`AddressSpaces`](super::AddressSpaces); `None` for IPv4
+    /// without a tunnel.
+    pub space: Option<SpaceIndex>,
     /// The interface that it is on.
     pub port: u8,
-    /// TCP or UDP, and in which address space.
+    /// TCP or UDP, over IPv4 or IPv6.
     pub scope: FlowScope,
     /// The other port.
     pub remote_port: u16,
@@ -95,8 +91,8 @@ impl FlowKey {
     /// The same in one number.
     #[inline]
     pub fn packed(&self) -> u128 {
-        let network = self.prefixes.map_or(0, PrefixIndex::number);
-        let kind = u32::from(self.scope.0) << 24 | u32::from(self.port) << 16 | u32::from(network);
+        let space = self.space.map_or(0, SpaceIndex::number);
+        let kind = u32::from(self.scope.0) << 24 | u32::from(self.port) << 16 | u32::from(space);
         u128::from(self.local) << 96
             | u128::from(self.remote) << 64
             | u128::from(self.local_port) << 48
@@ -108,7 +104,7 @@ impl FlowKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::PREFIXES_MAX;
+    use crate::flow::SPACES_MAX;
 
     #[test]
     fn keys_that_differ_differ_in_one_number() {
@@ -117,7 +113,7 @@ mod tests {
             remote: 2,
             local_port: 3,
             remote_port: 4,
-            prefixes: None,
+            space: None,
             scope: Protocol::Tcp.into(),
             port: 0,
         };
@@ -133,11 +129,11 @@ mod tests {
                 ..key
             },
             FlowKey {
-                prefixes: Some(PrefixIndex::of(0)),
+                space: Some(SpaceIndex::of(0)),
                 ..key
             },
             FlowKey {
-                prefixes: Some(PrefixIndex::of(PREFIXES_MAX)),
+                space: Some(SpaceIndex::of(SPACES_MAX - 1)),
                 ..key
             },
             FlowKey {
@@ -145,11 +141,11 @@ mod tests {
                 ..key
             },
             FlowKey {
-                scope: FlowScope::new(Protocol::Tcp, AddressSpace(1)),
+                scope: FlowScope::new(Protocol::Tcp, true),
                 ..key
             },
             FlowKey {
-                scope: FlowScope::new(Protocol::Udp, AddressSpace(AddressSpace::MAX)),
+                scope: FlowScope::new(Protocol::Udp, true),
                 ..key
             },
             FlowKey { port: 255, ..key },

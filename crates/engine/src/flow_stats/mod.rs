@@ -13,7 +13,7 @@ pub mod vxlan;
 
 pub use table::{GroupTable, PacketGroupCounters};
 pub use tag::{Rule, TagError, Tagging};
-pub use vxlan::{VXLAN_PORTS_MAX, VxlanPorts};
+pub use vxlan::{VXLAN_PORT, VXLAN_PORTS_MAX, VxlanPorts};
 
 /// Groups that are only counted.
 pub const FLOW_GROUPS: u16 = 1023;

@@ -11,7 +11,7 @@ use super::outcome::OutcomeCounters;
 use crate::app::{
     ApplicationContext, ApplicationCounters, Buffers, Program, UdpCounters, VariablePool,
 };
-use crate::flow::Prefixes;
+use crate::flow::AddressSpaces;
 use crate::rng::Lcg;
 use crate::tcp::{RecoveryPool, TcpContext, TcpCounters, Tunables};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos};
@@ -55,8 +55,8 @@ pub struct Pools {
     pub outboxes: OutboxPool,
     /// Where the frames of flows go.
     pub links: Links,
-    /// The prefixes of IPv6 addresses.
-    pub prefixes: Prefixes,
+    /// What the addresses of flows belong to.
+    pub spaces: AddressSpaces,
     /// Numbers for connections of the add-on "latency".
     pub connections: Connections,
     /// Where random times come from.

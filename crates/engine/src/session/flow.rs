@@ -4,7 +4,6 @@
 
 use std::net::Ipv4Addr;
 
-use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::prefetch;
 use allosaur_packet::shared_payload::SharedPayload;
@@ -13,13 +12,15 @@ use allosaur_packet::transport::tcp::TcpFlags;
 use super::application::FlowApplication;
 use super::begin_time::BeginTime;
 use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
-use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
+use super::links::{LinkIndex, segment_bytes_max};
 use super::measure::{Whose, delivered, look_at, note_connected};
 use super::outbox::Outbox;
+use super::transmit::envelope;
 use super::udp::Udp;
-use super::wire::{Addresses, ETHERNET, Encapsulation, Envelope, TIMED_BYTES};
+use super::wire::{self, Addresses, Envelope, TIMED_BYTES};
 use crate::app::{Action, Buffers, ProgramContext};
-use crate::flow::FlowKey;
+use crate::encapsulation::LinkPrefix;
+use crate::flow::{AddressSpaces, FlowKey};
 use crate::tcp::{Connection, Outcome, Progress, Segment, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
@@ -384,19 +385,15 @@ impl Session {
         let mut tcp = pools
             .clock
             .tcp(cx.tunables, cx.counters, &mut pools.recovery);
-        let link = pools.links.at(self.link);
-        let is_plain =
-            self.key.prefixes.is_none() && matches!(link.encapsulation, Encapsulation::Ethernet);
-        if !is_plain {
-            return None;
-        }
         if !connection.is_synchronized() {
             return self.transmit_syn(cx, tx);
         }
         let rest = connection.rest_to_send(&mut tcp)?;
         let segment = connection.last_segment(&tcp, rest);
         // With timestamps and nothing else: so it is written below.
-        Envelope::fast_places(is_plain, &segment)?;
+        if !wire::is_timed(&segment) {
+            return None;
+        }
         let outbox = &self.outbox;
         let shared = shared_data(outbox, &segment, cx.buffers);
         let (data, sum): (&[u8], Sum) = match (segment.len, &shared) {
@@ -405,20 +402,27 @@ impl Session {
             (len, None) => outbox.whole(segment.offset, len, cx.buffers)?,
         };
         self.identification = self.identification.wrapping_add(1);
-        let envelope = plain_envelope(&self.key, link, cx.headers, self.identification);
-        let mut head = [0; TIMED_BYTES];
-        envelope.write_timed(&segment, sum, &mut head);
-        // What a queue is told is little: it is told by a call.
-        let head = &head;
-        let is_sent = match shared {
-            Some(payload) => {
-                tx.send_sharing(TIMED_BYTES, payload, |place| place.copy_from_slice(head))
+        let (link, identification) = (pools.links.at(self.link), self.identification);
+        let is_plain = !self.key.scope.is_v6() && link.is_ethernet();
+        let is_sent = if is_plain {
+            let envelope = envelope_of(&self.key, link, cx.headers, identification);
+            let mut head = [0; TIMED_BYTES];
+            envelope.write_timed(&segment, sum, &mut head);
+            // What a queue is told is little: it is told by a call.
+            let head = &head;
+            match shared {
+                Some(payload) => {
+                    tx.send_sharing(TIMED_BYTES, payload, |place| place.copy_from_slice(head))
+                }
+                None => tx.send(TIMED_BYTES + data.len(), |frame| {
+                    let (front, place) = frame.split_at_mut(TIMED_BYTES);
+                    front.copy_from_slice(head);
+                    place.copy_from_slice(data);
+                }),
             }
-            None => tx.send(TIMED_BYTES + data.len(), |frame| {
-                let (front, place) = frame.split_at_mut(TIMED_BYTES);
-                front.copy_from_slice(head);
-                place.copy_from_slice(data);
-            }),
+        } else {
+            let surroundings = (&self.key, link, &pools.spaces, cx.headers, identification);
+            send_behind_prefix(surroundings, &segment, (data, sum), shared, tx)
         };
         if !is_sent {
             return Some(Progress::Blocked);
@@ -462,30 +466,53 @@ pub(super) fn shared_data<'b>(
     outbox.shared(segment.offset, segment.len, buffers)
 }
 
-/// What surrounds the segments of a flow between addresses of IPv4, without tags.
-#[inline(always)]
-pub(super) fn plain_envelope(
-    key: &FlowKey,
-    link: &LinkAddresses,
-    headers: HeaderDefaults,
-    identification: u16,
-) -> Envelope<'static> {
-    let macs = (link.peer, link.own);
-    envelope_of(key, macs, &ETHERNET, headers, identification)
+/// What an [`envelope`] is made of.
+type Surroundings<'a> = (
+    &'a FlowKey,
+    &'a LinkPrefix,
+    &'a AddressSpaces,
+    HeaderDefaults,
+    u16,
+);
+
+/// Sends a segment with timestamps and no other option, whatever stands in front of its packet. Its data
+/// has this sum; it is apart, or in `shared`.
+#[inline(never)]
+fn send_behind_prefix(
+    (key, link, spaces, headers, identification): Surroundings<'_>,
+    segment: &Segment,
+    (data, sum): (&[u8], Sum),
+    shared: Option<SharedPayload<'_>>,
+    tx: &mut impl FrameTx,
+) -> bool {
+    let envelope = envelope(key, link, spaces, headers, identification);
+    let places = envelope.timed_places(segment);
+    let head_bytes = places.head_bytes();
+    match shared {
+        Some(payload) => tx.send_sharing(head_bytes, payload, |head| {
+            envelope.write_timed_behind(segment, sum, head);
+        }),
+        None => tx.send(places.frame_bytes(), |frame| {
+            envelope.write_timed_behind(segment, sum, frame);
+            let (place, padding) = frame[head_bytes..].split_at_mut(data.len());
+            place.copy_from_slice(data);
+            if !padding.is_empty() {
+                padding.fill(0);
+            }
+        }),
+    }
 }
 
-/// The same in any encapsulation.
+/// What surrounds the segments of a flow between addresses of IPv4.
 #[inline(always)]
 pub(super) fn envelope_of<'a>(
     key: &FlowKey,
-    macs: (MacAddress, MacAddress),
-    encapsulation: &'a Encapsulation,
+    link: &'a LinkPrefix,
     headers: HeaderDefaults,
     identification: u16,
 ) -> Envelope<'a> {
     Envelope {
-        macs,
-        encapsulation,
+        link,
         addresses: Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
         ports: (key.local_port, key.remote_port),
         type_of_service: headers.type_of_service,

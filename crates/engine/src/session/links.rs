@@ -1,15 +1,18 @@
-//! Where the frames of flows go: few places for many flows, so flows hold a number.
+//! Where the frames of flows go: few places for many flows, so flows hold a number. What stands in front
+//! of their packets is written once for all of them.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use allosaur_packet::MacAddress;
+use allosaur_packet::link::ethernet::EtherType;
 
-use super::wire::{self, Encapsulation};
+use super::wire;
+use crate::encapsulation::{Encapsulation, LinkPrefix};
 use crate::flow::FlowKey;
 
 /// Where the frames of a flow go.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinkAddresses {
     /// Our MAC address.
     pub own: MacAddress,
@@ -19,13 +22,21 @@ pub struct LinkAddresses {
     pub encapsulation: Encapsulation,
 }
 
+impl LinkAddresses {
+    /// What stands in front of packets of this version.
+    pub fn prefix(&self, is_v6: bool) -> LinkPrefix {
+        let packet = if is_v6 {
+            EtherType::IPV6
+        } else {
+            EtherType::IPV4
+        };
+        LinkPrefix::new(self.peer, self.own, &self.encapsulation, packet)
+    }
+}
+
 /// Bytes of a segment for which a port has room: what its headers leave of the longest frame.
-pub(super) fn segment_bytes_max(
-    key: &FlowKey,
-    link: &LinkAddresses,
-    frame_bytes_max: usize,
-) -> u16 {
-    let headers = wire::header_bytes(key.prefixes.is_some(), &link.encapsulation);
+pub(super) fn segment_bytes_max(key: &FlowKey, prefix: &LinkPrefix, frame_bytes_max: usize) -> u16 {
+    let headers = wire::header_bytes(key.scope.is_v6(), prefix);
     frame_bytes_max.saturating_sub(headers).clamp(1, 0xffff) as u16
 }
 
@@ -44,10 +55,14 @@ impl LinkIndex {
     }
 }
 
+/// Addresses, and whether the packets are of IPv6.
+type LinkKey = (LinkAddresses, bool);
+
 /// One of them, and how many flows have it.
 #[derive(Debug)]
 struct Known {
-    link: LinkAddresses,
+    prefix: LinkPrefix,
+    link: LinkKey,
     users: u32,
 }
 
@@ -55,7 +70,7 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Links {
     known: Vec<Known>,
-    numbers: HashMap<LinkAddresses, u32>,
+    numbers: HashMap<LinkKey, u32>,
     /// Numbers without a flow.
     free: Vec<u32>,
     /// The two numbers that were asked for last, the newer first: where clients and servers take
@@ -65,9 +80,21 @@ pub struct Links {
 }
 
 impl Links {
-    /// The number of these addresses for one more flow. Give it back by `release`.
-    pub(super) fn hold(&mut self, link: LinkAddresses) -> LinkIndex {
-        let is_it = |number: &u32| self.known[*number as usize].link == link;
+    /// The number of these addresses for one more flow, of this version. Give it back by `release`.
+    pub(super) fn hold(&mut self, addresses: LinkAddresses, is_v6: bool) -> LinkIndex {
+        let link = (addresses, is_v6);
+        // Their MAC addresses tell most from others.
+        let is_it = |number: &u32| {
+            let known = &self.known[*number as usize].link;
+            let is_near = (known.0.own, known.0.peer) == (addresses.own, addresses.peer);
+            let is_plain = |link: &LinkAddresses| link.encapsulation == Encapsulation::Ethernet;
+            is_near
+                && known.1 == is_v6
+                && match is_plain(&addresses) {
+                    true => is_plain(&known.0),
+                    false => known.0.encapsulation == addresses.encapsulation,
+                }
+        };
         let number = match self.recent {
             [Some(newer), _] if is_it(&newer) => newer,
             [newer, Some(older)] if is_it(&older) => {
@@ -89,12 +116,13 @@ impl Links {
     }
 
     #[cold]
-    fn find_or_add(&mut self, link: LinkAddresses) -> u32 {
+    fn find_or_add(&mut self, link: LinkKey) -> u32 {
         if let Some(number) = self.numbers.get(&link) {
             return *number;
         }
         let known = Known {
-            link: link.clone(),
+            prefix: link.0.prefix(link.1),
+            link,
             users: 0,
         };
         let number = match self.free.pop() {
@@ -111,10 +139,10 @@ impl Links {
         number
     }
 
-    /// The addresses of a flow.
+    /// What stands in front of the packets of a flow.
     #[inline]
-    pub(super) fn at(&self, index: LinkIndex) -> &LinkAddresses {
-        &self.known[index.place()].link
+    pub(super) fn at(&self, index: LinkIndex) -> &LinkPrefix {
+        &self.known[index.place()].prefix
     }
 
     /// A flow that held a number is over.
@@ -156,13 +184,22 @@ mod tests {
             encapsulation: Encapsulation::Ethernet,
         };
         let mut links = Links::default();
-        let held = [2, 3, 2, 3, 3].map(|last| links.hold(link(last)));
+        let held = [2, 3, 2, 3, 3].map(|last| links.hold(link(last), false));
         assert_eq!(held, [0, 1, 0, 1, 1].map(LinkIndex::of));
-        assert_eq!(links.at(held[1]), &link(3));
+        assert_eq!(
+            links.at(held[1]).ethernet(),
+            link(3).prefix(false).ethernet()
+        );
         links.release(held[0]);
         assert_eq!(links.in_use(), 2);
         links.release(held[2]);
-        assert_eq!((links.in_use(), links.hold(link(9))), (1, LinkIndex::of(0)));
-        assert_eq!(links.hold(link(2)), LinkIndex::of(2));
+        let ninth = links.hold(link(9), false);
+        assert_eq!((links.in_use(), ninth), (2, LinkIndex::of(0)));
+        assert_eq!(links.hold(link(2), false), LinkIndex::of(2));
+        assert_eq!(
+            links.hold(link(2), true),
+            LinkIndex::of(3),
+            "of another version"
+        );
     }
 }

@@ -13,7 +13,7 @@
 //! | when it began, how long it took, and how it ended | `begin_time`, `flow_times` with `measure`, `outcome` with `judge` |
 //! | where frames go | `links` |
 //! | the time there and back in messages | `app_latency` |
-//! | frames | `wire`, with what is in front of IP in `encapsulation` |
+//! | frames | `wire` |
 
 pub mod app_latency;
 mod application;
@@ -47,4 +47,3 @@ pub use links::{LinkAddresses, Links};
 pub use outbox::{Outbox, OutboxPool};
 pub use outcome::{FlowOutcome, OutcomeCounters};
 pub use time_wait::TimeWaitSession;
-pub use wire::Encapsulation;

@@ -5,7 +5,7 @@ use super::application::FlowApplication;
 use super::begin_time::BeginTime;
 use super::context::FlowContext;
 use super::flow::{FlowTransport, Session, SessionFlag, SessionFlags};
-use super::links::{LinkAddresses, segment_bytes_max};
+use super::links::{LinkAddresses, LinkIndex, segment_bytes_max};
 use super::outbox::Outbox;
 use super::udp::Udp;
 use crate::app::{Addon, FlowEvent, Transport};
@@ -32,6 +32,7 @@ impl Session {
                 FlowTransport::Udp(Udp::new(cx.now, stamp))
             }
         };
+        let link = cx.pools.links.hold(link, key.scope.is_v6());
         let mut session = Session::new(cx, key, link, transport);
         session.flags.set(SessionFlag::Client);
         session
@@ -45,7 +46,9 @@ impl Session {
         first: Seq,
         syn: &Segment,
     ) -> Session {
-        let most = segment_bytes_max(&key, &link, cx.headers.frame_bytes_max);
+        let link = cx.pools.links.hold(link, key.scope.is_v6());
+        let prefix = cx.pools.links.at(link);
+        let most = segment_bytes_max(&key, prefix, cx.headers.frame_bytes_max);
         let syn = syn.received_within(most);
         let connection = Connection::accept(&mut cx.tcp(), first, &syn);
         Session::new(cx, key, link, FlowTransport::Tcp(connection))
@@ -57,13 +60,14 @@ impl Session {
         let stamp = cx.program.addon();
         let stamp = stamp.map(|Addon::Latency| Stamp::Server(Header::default()));
         let transport = FlowTransport::Udp(Udp::new(cx.now, stamp));
+        let link = cx.pools.links.hold(link, key.scope.is_v6());
         Session::new(cx, key, link, transport)
     }
 
     fn new(
         cx: &mut FlowContext<'_>,
         key: FlowKey,
-        link: LinkAddresses,
+        link: LinkIndex,
         transport: FlowTransport,
     ) -> Session {
         let is_datagram = matches!(transport, FlowTransport::Udp(_));
@@ -75,7 +79,7 @@ impl Session {
             application,
             outbox: Outbox::default(),
             wake_at: Tight::MAX,
-            link: cx.pools.links.hold(link),
+            link,
             identification: cx.pools.rng.next15() as u16,
             flags: SessionFlags::default(),
             begin_time: BeginTime::at(cx.now),

@@ -63,7 +63,7 @@ impl Session {
     /// Bytes of the longest message that its port takes.
     pub(super) fn message_bytes_max(&self, cx: &FlowContext<'_>) -> usize {
         let link = cx.pools.links.at(self.link);
-        let envelope = envelope(&self.key, link, &cx.pools.prefixes, cx.headers, 0);
+        let envelope = envelope(&self.key, link, &cx.pools.spaces, cx.headers, 0);
         let header_bytes = envelope.header_bytes(&Content::Udp(0));
         cx.headers.frame_bytes_max.saturating_sub(header_bytes)
     }
@@ -79,8 +79,8 @@ impl Session {
         };
         if let Some(buffer) = udp.message() {
             let link = cx.pools.links.at(self.link);
-            let (prefixes, identification) = (&cx.pools.prefixes, self.identification);
-            let envelope = envelope(&self.key, link, prefixes, cx.headers, identification);
+            let (spaces, identification) = (&cx.pools.spaces, self.identification);
+            let envelope = envelope(&self.key, link, spaces, cx.headers, identification);
             let header = udp.stamp.map(|stamp| {
                 let now_us = (cx.now / MICROSECOND) as u32;
                 stamp.header(now_us).to_bytes()

@@ -8,7 +8,7 @@ use super::dispatch::{PortFrameTx, context};
 use super::entry::FlowFlags;
 use super::open::FlowSpec;
 use super::run::{Run, place};
-use super::rx::{Arrived, Frame};
+use super::rx::{Arrived, Frame, space_of};
 use super::{Disposition, FlowPortInfo, RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol};
@@ -163,10 +163,7 @@ impl StatefulEngine {
             clients: 0,
             is_executed: false,
             key: *key,
-            network: match frame.received.addresses {
-                Addresses::V4(..) => None,
-                Addresses::V6(from, to) => Some((to, from)),
-            },
+            space: space_of(frame.received.addresses, frame.encapsulation.network()),
         };
         let made = self.make(now, new, |cx, key| match arrival {
             Arrival::Tcp(segment) => Session::accept(cx, key, link, first, &segment),
@@ -354,7 +351,7 @@ impl Frame<'_> {
                 true => info.peer_mac,
                 false => self.source_mac(),
             },
-            encapsulation: self.encapsulation.clone(),
+            encapsulation: *self.encapsulation,
         }
     }
 
@@ -366,8 +363,7 @@ impl Frame<'_> {
             Addresses::V6(from, to) => Addresses::V6(to, from),
         };
         let envelope = Envelope {
-            macs: (link.peer, link.own),
-            encapsulation: &link.encapsulation,
+            link: &link.prefix(matches!(addresses, Addresses::V6(..))),
             addresses,
             ports: (self.received.ports.1, self.received.ports.0),
             type_of_service: 0,

@@ -27,8 +27,8 @@ pub struct Holdings {
     pub applications: usize,
     /// Buffers that flows own.
     pub owned_buffers: usize,
-    /// Pairs of IPv6 prefixes.
-    pub prefixes: usize,
+    /// Address spaces.
+    pub spaces: usize,
     /// Addresses on links.
     pub links: usize,
 }
@@ -45,7 +45,7 @@ impl StatefulEngine {
             outboxes: self.pools.outboxes.in_use(),
             applications: self.pools.applications.in_use(),
             owned_buffers: self.pools.outboxes.owned(),
-            prefixes: self.pools.prefixes.in_use(),
+            spaces: self.pools.spaces.in_use(),
             links: self.pools.links.in_use(),
         }
     }
@@ -63,7 +63,7 @@ impl StatefulEngine {
         rule(it.variables <= it.flows, "a flow has variables once")?;
         let fits = it.applications <= it.flows;
         rule(fits, "a flow has one application at most")?;
-        rule(it.prefixes <= it.flows, "prefixes have flows")?;
+        rule(it.spaces <= it.flows, "address spaces have flows")?;
         let mut half_open = 0;
         let mut working = vec![RunFlows::default(); self.runs.len()];
         for index in self.flows.indices() {

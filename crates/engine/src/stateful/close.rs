@@ -92,12 +92,12 @@ impl StatefulEngine {
         self.table.remove(key.packed(), index);
         self.timers.stop(index);
         self.flows.remove(index);
-        self.release_prefixes(&key);
+        self.release_space(&key);
     }
 
-    pub(super) fn release_prefixes(&mut self, key: &FlowKey) {
-        if let Some(number) = key.prefixes {
-            self.pools.prefixes.release(number);
+    pub(super) fn release_space(&mut self, key: &FlowKey) {
+        if let Some(number) = key.space {
+            self.pools.spaces.release(number);
         }
     }
 

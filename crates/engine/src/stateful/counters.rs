@@ -52,6 +52,12 @@ counters! {
     defer_template,
     /// Flows whose first bytes no template has.
     err_defer_no_template,
+    /// Frames of a tunnel's network that their port is not in.
+    err_tunnel_network,
+    /// Frames for the end of a tunnel whose headers there are wrong, or cut off.
+    err_tunnel_header,
+    /// Flows that there was no address space for: a network of tunnels, or a pair of IPv6 prefixes.
+    err_address_spaces,
 }
 
 const TCP: usize = TcpCounters::NAMES.len();

@@ -124,9 +124,9 @@ impl StatefulEngine {
     fn client_of(&self, run: RunIndex, clients: u32, key: &FlowKey) -> Option<Drawn> {
         let run = self.runs[usize::from(run.0)].as_ref()?;
         let hosts = run.clients_at(clients).hosts();
-        let prefix = key.prefixes.and_then(|number| {
-            let prefixes = &self.pools.prefixes;
-            let (local, _) = prefixes.addresses(number, key.local, key.remote)?;
+        let prefix = key.space.and_then(|number| {
+            let spaces = &self.pools.spaces;
+            let (local, _) = spaces.addresses(number, key.local, key.remote)?;
             Some(PoolHost::new(local.into(), MacAddress::ZERO, MacAddress::ZERO).prefix)
         });
         Some(Drawn {

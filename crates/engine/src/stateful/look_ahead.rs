@@ -19,7 +19,7 @@ use super::clients::Tuple;
 use super::open::FlowOpener;
 use super::time_wait::TimeWaitEntry;
 use super::{RunIndex, StatefulEngine, WOKEN_AHEAD};
-use crate::flow::{AddressSpace, FlowIndex, FlowKey, Protocol};
+use crate::flow::{FlowIndex, FlowKey, Protocol};
 use crate::template::Side;
 use crate::time::Nanos;
 use crate::transmit::PortIndex;
@@ -49,7 +49,7 @@ impl StatefulEngine {
                 is_executed: false,
             };
             // Flows of IPv6, or in a tunnel, are elsewhere.
-            Some(its.key_between(who, tuple?, None, AddressSpace::default()))
+            Some(its.key_between(who, tuple?, None, false))
         });
         self.fetch_places(keys);
     }
@@ -127,7 +127,7 @@ fn asked_key(port: PortIndex, frame: &[u8]) -> Option<FlowKey> {
         remote: word(NETWORK + 12),
         local_port: half(TRANSPORT + 2),
         remote_port: half(TRANSPORT),
-        prefixes: None,
+        space: None,
         scope: protocol.into(),
         port,
     })
@@ -142,15 +142,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::session::Encapsulation;
+    use crate::encapsulation::{Encapsulation, LinkPrefix};
     use crate::session::wire::{Addresses, Content, Envelope};
     use crate::tcp::Segment;
 
     fn frame(content: &Content<'_>, encapsulation: &Encapsulation) -> Vec<u8> {
         let (client, server) = (Ipv4Addr::new(16, 0, 0, 1), Ipv4Addr::new(48, 0, 0, 2));
         let envelope = Envelope {
-            macs: (MacAddress([2; 6]), MacAddress([4; 6])),
-            encapsulation,
+            link: &LinkPrefix::new(
+                MacAddress([2; 6]),
+                MacAddress([4; 6]),
+                encapsulation,
+                EtherType::IPV4,
+            ),
             addresses: Addresses::V4(client, server),
             ports: (1024, 80),
             type_of_service: 0,
@@ -178,7 +182,7 @@ mod tests {
             remote: 0x1000_0001,
             local_port: 80,
             remote_port: 1024,
-            prefixes: None,
+            space: None,
             scope: protocol.into(),
             port: 3,
         };

@@ -7,7 +7,7 @@ use allosaur_packet::rss::RssShare;
 
 use super::filters::Blocklist;
 use super::topology::Topology;
-use crate::session::Encapsulation;
+use crate::encapsulation::Encapsulation;
 use crate::template::{CompiledProfile, PoolShare, Side};
 use crate::time::Nanos;
 use crate::transmit::PortIndex;

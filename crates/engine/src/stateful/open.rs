@@ -10,8 +10,9 @@ use super::entry::{FlowEntry, FlowFlags};
 use super::run::{Run, place};
 use super::{RunIndex, StatefulEngine};
 use crate::app::Transport;
-use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol};
-use crate::session::{Encapsulation, FlowContext, LinkAddresses, Session};
+use crate::encapsulation::Encapsulation;
+use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, Protocol, SpaceIndex};
+use crate::session::{FlowContext, LinkAddresses, Session};
 use crate::template::{Ipv6Prefixes, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::TxQueues;
@@ -39,10 +40,10 @@ pub(super) struct FlowSpec {
     pub(super) clients: u32,
     /// A program asked for it.
     pub(super) is_executed: bool,
-    /// Its key; the number of its prefixes may be [`PrefixIndex::UNKNOWN`].
+    /// Its key; the number of its space may be [`SpaceIndex::UNKNOWN`].
     pub(super) key: FlowKey,
-    /// Our address and the other, whose prefixes it has; `None` for IPv4.
-    pub(super) network: Option<(Ipv6Addr, Ipv6Addr)>,
+    /// What its addresses belong to; `None` for IPv4 without a tunnel.
+    pub(super) space: Option<AddressSpace>,
 }
 
 impl Run {
@@ -52,8 +53,8 @@ impl Run {
         &self,
         who: FlowOpener,
         tuple: Tuple,
-        prefixes: Option<PrefixIndex>,
-        space: AddressSpace,
+        space: Option<SpaceIndex>,
+        is_v6: bool,
     ) -> FlowKey {
         let template = self.profile.template(who.template);
         let protocol = match template.transport {
@@ -65,8 +66,8 @@ impl Run {
             remote: tuple.server,
             local_port: tuple.client_port,
             remote_port: template.client.port,
-            prefixes,
-            scope: FlowScope::new(protocol, space),
+            space,
+            scope: FlowScope::new(protocol, is_v6),
             port: self.port_of(who.clients),
         }
     }
@@ -154,8 +155,13 @@ impl StatefulEngine {
         tuple: Tuple,
     ) -> Option<FlowIndex> {
         let link = self.link_of(who, tuple.client)?;
-        let network = self.network_of(who, tuple.client);
-        let key = self.free_key(who, tuple, network, link.encapsulation.space())?;
+        let ipv6 = self.ipv6_of(who, tuple.client);
+        let network = link.encapsulation.network();
+        let space = match ipv6 {
+            Some((ours, others)) => Some(AddressSpace::v6(network, ours, others)),
+            None => AddressSpace::v4(network),
+        };
+        let key = self.free_key(who, tuple, space, ipv6.is_some())?;
         let first = self.first_number(now);
         let new = FlowSpec {
             run: who.run,
@@ -164,7 +170,7 @@ impl StatefulEngine {
             clients: who.clients,
             is_executed: who.is_executed,
             key,
-            network,
+            space,
         };
         let index = self.make(now, new, |cx, key| Session::connect(cx, key, link, first))?;
         let entry = self.flows.at(index).expect("it was just made");
@@ -189,7 +195,7 @@ impl StatefulEngine {
         let link = LinkAddresses {
             own: info.own_mac,
             peer: info.peer_mac,
-            encapsulation: info.encapsulation.clone(),
+            encapsulation: info.encapsulation,
         };
         Some(self.topology.link(port, client.address, link))
     }
@@ -199,15 +205,15 @@ impl StatefulEngine {
         &mut self,
         who: FlowOpener,
         mut tuple: Tuple,
-        network: Option<(Ipv6Addr, Ipv6Addr)>,
-        space: AddressSpace,
+        space: Option<AddressSpace>,
+        is_v6: bool,
     ) -> Option<FlowKey> {
-        let prefixes = network.map(|(ours, others)| {
-            let known = self.pools.prefixes.find(ours, others);
-            known.unwrap_or(PrefixIndex::UNKNOWN)
+        let space = space.map(|space| {
+            let known = self.pools.spaces.find(&space);
+            known.unwrap_or(SpaceIndex::UNKNOWN)
         });
         let run = self.runs[usize::from(who.run.0)].as_mut()?;
-        let mut key = run.key_between(who, tuple, prefixes, space);
+        let mut key = run.key_between(who, tuple, space, is_v6);
         for _ in 0..PORT_TRIES {
             if self.find(key.packed()).is_none() {
                 return Some(key);
@@ -222,7 +228,7 @@ impl StatefulEngine {
 
     /// The addresses whose prefixes the flows of a client have: its own, and the server's. Those of
     /// the template, where the client is no host with an IPv6 address.
-    fn network_of(&self, who: FlowOpener, client: Drawn) -> Option<(Ipv6Addr, Ipv6Addr)> {
+    fn ipv6_of(&self, who: FlowOpener, client: Drawn) -> Option<(Ipv6Addr, Ipv6Addr)> {
         let run = self.runs[usize::from(who.run.0)].as_ref()?;
         let tunables = &run.profile.template(who.template).client.tunables;
         let host = run.clients_at(who.clients).host(client);
@@ -268,7 +274,7 @@ impl StatefulEngine {
         Some(index)
     }
 
-    /// The key of a flow that is to be made, with its prefixes held; `None` when there are too
+    /// The key of a flow that is to be made, with its space held; `None` when there are too
     /// many of either.
     #[inline(always)]
     fn room_for(&mut self, now: Nanos, new: &FlowSpec) -> Option<FlowKey> {
@@ -277,8 +283,10 @@ impl StatefulEngine {
             return None;
         }
         let mut key = new.key;
-        if let Some((ours, others)) = new.network {
-            key.prefixes = Some(self.pools.prefixes.hold(ours, others)?);
+        if let Some(space) = &new.space {
+            let held = self.pools.spaces.hold(space);
+            self.counters[place(new.side)].err_address_spaces += u64::from(held.is_none());
+            key.space = Some(held?);
         }
         Some(key)
     }

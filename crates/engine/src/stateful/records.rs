@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::entry::FlowFlags;
 use super::{RunIndex, StatefulEngine};
-use crate::flow::{FlowKey, Prefixes};
+use crate::flow::{AddressSpaces, FlowKey};
 use crate::session::BeginTime;
 use crate::tcp::Info;
 use crate::template::{Side, TemplateIndex};
@@ -38,7 +38,7 @@ impl StatefulEngine {
         };
         let mut show =
             |key: &FlowKey, whose: (TemplateIndex, Side), began: BeginTime, tcp: Info| {
-                let (local, remote) = ends(key, &self.pools.prefixes);
+                let (local, remote) = ends(key, &self.pools.spaces);
                 each(FlowRecord {
                     local,
                     remote,
@@ -73,9 +73,9 @@ impl StatefulEngine {
     }
 }
 
-fn ends(key: &FlowKey, prefixes: &Prefixes) -> (SocketAddr, SocketAddr) {
-    let long = key.prefixes;
-    let long = long.and_then(|number| prefixes.addresses(number, key.local, key.remote));
+fn ends(key: &FlowKey, spaces: &AddressSpaces) -> (SocketAddr, SocketAddr) {
+    let long = key.space;
+    let long = long.and_then(|number| spaces.addresses(number, key.local, key.remote));
     let (local, remote) = match long {
         Some((local, remote)) => (IpAddr::V6(local), IpAddr::V6(remote)),
         None => (

@@ -2,21 +2,21 @@
 //! not as most are go by way of `slow_path` and `admit`.
 
 use allosaur_packet::MacAddress;
-use allosaur_packet::link::ethernet::EthernetView;
+use allosaur_packet::link::ethernet::{self, EtherType, EthernetView};
 use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::{Disposition, StatefulEngine};
-use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, PrefixIndex, Protocol, host_of};
-use crate::session::Encapsulation;
-use crate::session::wire::{self, Addresses, Arrival, ETHERNET, Received};
+use crate::encapsulation::{Encapsulation, Stripped};
+use crate::flow::{AddressSpace, FlowIndex, FlowKey, FlowScope, Protocol, SpaceIndex, host_of};
+use crate::session::wire::{self, Addresses, Arrival, Received};
 use crate::tcp::{Connection, Segment};
 use crate::template::Side;
 use crate::time::Nanos;
 use crate::transmit::{PortIndex, TxQueues};
 
-/// The port that a frame came to, and the address space of its packet.
-pub(super) type Arrived = (PortIndex, AddressSpace);
+/// The port that a frame came to, and the network of the tunnel that it came in; 0 is none.
+pub(super) type Arrived = (PortIndex, u32);
 
 impl StatefulEngine {
     /// Frames arrived at a port, in this order. `told` hears of each whose it was, in order too.
@@ -65,25 +65,80 @@ impl StatefulEngine {
         let Some(Some(info)) = self.ports.get(usize::from(port)) else {
             return (Disposition::Other, 1);
         };
+        if info.encapsulation.is_tunnel() || !wire::is_plain(frame) {
+            return self.handle_behind_prefix(now, port, frame, behind, tx_queues);
+        }
         let side = info.side;
-        let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
-        let fast = if is_tunnel {
-            None
-        } else {
-            wire::read_fast(frame)
-        };
+        self.handle_plain(now, (port, side), frame, behind, tx_queues)
+    }
+
+    /// A frame of IPv4 without tags or tunnel.
+    #[inline(never)]
+    fn handle_plain(
+        &mut self,
+        now: Nanos,
+        (port, side): (PortIndex, Side),
+        frame: &SplitFrame<'_>,
+        behind: &[SplitFrame<'_>],
+        tx_queues: &mut impl TxQueues,
+    ) -> (Disposition, usize) {
+        let fast = wire::read_plain(frame);
         // What was read is much: it stays where it is.
         let Some((received, start)) = &fast else {
-            return (self.handle_slow(now, port, frame, tx_queues), 1);
+            let stripped = Encapsulation::Ethernet.strip(frame.head);
+            return (self.handle_slow(now, port, frame, stripped, tx_queues), 1);
         };
         let frame = Frame {
             bytes: frame.head,
             data: received.data(frame, *start),
-            burst: Some((frame, behind)),
+            burst: Some(Burst::plain(frame, behind)),
             received,
-            encapsulation: &ETHERNET,
+            encapsulation: &Encapsulation::Ethernet,
         };
-        self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
+        self.handle_read(now, (port, 0), side, frame, tx_queues)
+    }
+
+    /// A frame that has something else in front of its packet than the type of IPv4, or that is read step
+    /// by step.
+    #[inline(never)]
+    fn handle_behind_prefix(
+        &mut self,
+        now: Nanos,
+        port: PortIndex,
+        frame: &SplitFrame<'_>,
+        behind: &[SplitFrame<'_>],
+        tx_queues: &mut impl TxQueues,
+    ) -> (Disposition, usize) {
+        let Some(Some(info)) = self.ports.get(usize::from(port)) else {
+            return (Disposition::Other, 1);
+        };
+        let side = info.side;
+        let stripped = info.encapsulation.strip(frame.head);
+        let link = if behind.is_empty() {
+            Encapsulation::Ethernet
+        } else {
+            info.encapsulation
+        };
+        let fast = match &stripped {
+            Stripped::Packet {
+                packet_offset,
+                packet,
+                ..
+            } => wire::read_packet(frame, *packet_offset, *packet),
+            _ => None,
+        };
+        let (Some((received, start)), Stripped::Packet { came_in, .. }) = (&fast, &stripped) else {
+            return (self.handle_slow(now, port, frame, stripped, tx_queues), 1);
+        };
+        let frame = Frame {
+            bytes: frame.head,
+            data: received.data(frame, *start),
+            burst: Burst::behind_prefix(&link, &stripped, frame, behind),
+            received,
+            encapsulation: came_in,
+        };
+        let arrived = (port, came_in.network());
+        self.handle_read(now, arrived, side, frame, tx_queues)
     }
 
     /// A frame of TCP or UDP that is whole. Returns what [`handle_next`](StatefulEngine::handle_next)
@@ -127,29 +182,26 @@ impl StatefulEngine {
     #[inline(always)]
     pub(super) fn key_between(
         &self,
-        (port, space): Arrived,
+        (port, network): Arrived,
         addresses: Addresses,
         ports: (u16, u16),
         protocol: Protocol,
     ) -> (FlowKey, u128) {
-        let (remote, local, prefixes) = match addresses {
-            Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
-            Addresses::V6(from, to) => {
-                let known = self.pools.prefixes.find(to, from);
-                (
-                    host_of(from),
-                    host_of(to),
-                    Some(known.unwrap_or(PrefixIndex::UNKNOWN)),
-                )
-            }
+        let (remote, local, is_v6) = match addresses {
+            Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), false),
+            Addresses::V6(from, to) => (host_of(from), host_of(to), true),
         };
+        let space = space_of(addresses, network).map(|space| {
+            let known = self.pools.spaces.find(&space);
+            known.unwrap_or(SpaceIndex::UNKNOWN)
+        });
         let key = FlowKey {
             local,
             remote,
             local_port: ports.1,
             remote_port: ports.0,
-            prefixes,
-            scope: FlowScope::new(protocol, space),
+            space,
+            scope: FlowScope::new(protocol, is_v6),
             port,
         };
         (key, key.packed())
@@ -207,15 +259,89 @@ impl StatefulEngine {
     /// `None` where there are none.
     #[inline]
     fn coalesced(&self, index: FlowIndex, segment: &Segment, frame: &Frame<'_>) -> Option<Segment> {
-        let (first, behind) = frame.burst?;
-        if behind.is_empty() {
+        let burst = frame.burst.as_ref()?;
+        if burst.behind.is_empty() {
             return None;
         }
         let bytes_max = self.flows.at(index)?.session.coalesced_bytes_max(segment);
         if bytes_max == 0 {
             return None;
         }
-        wire::coalesce(first, segment, behind, bytes_max)
+        match burst.link {
+            None => {
+                let behind = burst.behind.iter().map(|next| Some(*next));
+                wire::coalesce(burst.first, segment, behind, bytes_max)
+            }
+            Some((link, stripped, at)) => {
+                let behind = burst.behind.iter().map(|next| {
+                    let is_same = link.strip(next.head) == *stripped;
+                    is_same.then(|| behind_prefix(next, at))
+                });
+                let first = behind_prefix(burst.first, at);
+                wire::coalesce(&first, segment, behind, bytes_max)
+            }
+        }
+    }
+}
+
+/// The address space of a packet that came in the network of a tunnel; 0 is none.
+#[inline(always)]
+pub(super) fn space_of(addresses: Addresses, network: u32) -> Option<AddressSpace> {
+    match addresses {
+        Addresses::V4(..) => AddressSpace::v4(network),
+        Addresses::V6(from, to) => Some(AddressSpace::v6(network, to, from)),
+    }
+}
+
+/// A frame of IPv4, and those that arrived behind it.
+#[derive(Clone, Copy)]
+pub(super) struct Burst<'a> {
+    first: &'a SplitFrame<'a>,
+    behind: &'a [SplitFrame<'a>],
+    /// Where there is more in front of the packet than the header of Ethernet: the encapsulation of the
+    /// port, what was found there, and where the packet begins.
+    link: Option<(&'a Encapsulation, &'a Stripped, usize)>,
+}
+
+impl<'a> Burst<'a> {
+    /// That of a frame without tags.
+    #[inline(always)]
+    fn plain(first: &'a SplitFrame<'a>, behind: &'a [SplitFrame<'a>]) -> Burst<'a> {
+        let link = None;
+        Burst {
+            first,
+            behind,
+            link,
+        }
+    }
+
+    /// That of a frame that something stands in front of; `None` when its packet is not IPv4.
+    fn behind_prefix(
+        link: &'a Encapsulation,
+        stripped: &'a Stripped,
+        first: &'a SplitFrame<'a>,
+        behind: &'a [SplitFrame<'a>],
+    ) -> Option<Burst<'a>> {
+        match stripped {
+            Stripped::Packet {
+                packet: EtherType::IPV4,
+                packet_offset,
+                ..
+            } => Some(Burst {
+                first,
+                behind,
+                link: Some((link, stripped, *packet_offset)),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// A frame whose packet begins at `at`, as if there were only the header of Ethernet in front of it.
+fn behind_prefix<'f>(frame: &SplitFrame<'f>, at: usize) -> SplitFrame<'f> {
+    SplitFrame {
+        head: &frame.head[at - ethernet::HEADER_BYTES..],
+        ..*frame
     }
 }
 
@@ -227,7 +353,7 @@ pub(super) struct Frame<'a> {
     /// What its packet has behind the headers, wherever that is.
     pub(super) data: &'a [u8],
     /// It, if it was read on the fast path, and those that arrived behind it.
-    pub(super) burst: Option<(&'a SplitFrame<'a>, &'a [SplitFrame<'a>])>,
+    pub(super) burst: Option<Burst<'a>>,
     pub(super) received: &'a Received,
     /// What it came in, and is answered in.
     pub(super) encapsulation: &'a Encapsulation,

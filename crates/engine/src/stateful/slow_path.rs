@@ -1,14 +1,15 @@
 //! Frames that are read step by step: in a tunnel or tags, with options, damaged, answered from
 //! another address, or what a router says of a packet.
 
-use allosaur_packet::frame::Layout;
+use allosaur_packet::frame::{self, Layout};
 use allosaur_packet::shared_payload::SplitFrame;
 
 use super::entry::FlowFlags;
+use super::run::place;
 use super::rx::{Arrived, Frame};
 use super::{Disposition, StatefulEngine};
-use crate::flow::{AddressSpace, FlowIndex};
-use crate::session::Encapsulation;
+use crate::encapsulation::{Encapsulation, Stripped};
+use crate::flow::FlowIndex;
 use crate::session::app_latency::Header;
 use crate::session::wire::{self, Addresses, Arrival, Refusal};
 use crate::template::Side;
@@ -23,24 +24,37 @@ impl StatefulEngine {
         now: Nanos,
         port: PortIndex,
         frame: &SplitFrame<'_>,
+        stripped: Stripped,
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
         let Some(Some(info)) = self.ports.get(usize::from(port)) else {
             return Disposition::Other;
         };
-        if !frame.is_split() {
-            return self.handle_whole(now, port, frame.head, tx_queues);
-        }
         let side = info.side;
-        let is_tunnel = matches!(info.encapsulation, Encapsulation::Tunnel(_));
-        let read = if is_tunnel {
+        let counters = &mut self.counters[place(side)];
+        match stripped {
+            Stripped::OtherNetwork => {
+                counters.err_tunnel_network += 1;
+                return Disposition::Flow;
+            }
+            Stripped::Malformed => {
+                counters.err_tunnel_header += 1;
+                return Disposition::Flow;
+            }
+            Stripped::Packet { .. } | Stripped::Other => {}
+        }
+        if !frame.is_split() {
+            return self.handle_whole(now, port, frame.head, stripped, tx_queues);
+        }
+        let read = if info.encapsulation.is_tunnel() {
             None
         } else {
             wire::read_split(frame)
         };
         let Some((layout, received)) = read else {
             let mut scratch = std::mem::take(&mut self.scratch);
-            let disposition = self.handle_whole(now, port, frame.bytes(&mut scratch), tx_queues);
+            let bytes = frame.bytes(&mut scratch);
+            let disposition = self.handle_whole(now, port, bytes, stripped, tx_queues);
             self.scratch = scratch;
             return disposition;
         };
@@ -51,8 +65,7 @@ impl StatefulEngine {
             received: &received,
             encapsulation: &Encapsulation::of(&layout),
         };
-        self.handle_read(now, (port, AddressSpace::default()), side, frame, tx_queues)
-            .0
+        self.handle_read(now, (port, 0), side, frame, tx_queues).0
     }
 
     /// The same for one in one part.
@@ -61,21 +74,34 @@ impl StatefulEngine {
         now: Nanos,
         port: PortIndex,
         bytes: &[u8],
+        stripped: Stripped,
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
         let Some(Some(info)) = self.ports.get(usize::from(port)) else {
             return Disposition::Other;
         };
         let side = info.side;
-        let (layout, tunnel) = info.encapsulation.parse(bytes);
-        let space = tunnel.as_ref().map(Encapsulation::space);
-        let space = space.unwrap_or_default();
+        let (layout, came_in) = match stripped {
+            Stripped::Packet {
+                packet_offset,
+                packet,
+                came_in,
+            } if came_in.is_tunnel() => {
+                let layout = frame::parse_packet(bytes, packet_offset, packet);
+                (layout, came_in)
+            }
+            _ => {
+                let layout = frame::parse(bytes);
+                (layout, Encapsulation::of(&layout))
+            }
+        };
+        let network = came_in.network();
         let received = match wire::read(bytes, &layout) {
             Ok(received) => received,
             Err(refusal) => {
-                self.count_damage((port, space), &layout, bytes);
+                self.count_damage((port, network), &layout, bytes);
                 if refusal == Refusal::Other {
-                    self.handle_icmp_error(now, (port, space), (bytes, &layout), tx_queues);
+                    self.handle_icmp_error(now, (port, network), (bytes, &layout), tx_queues);
                 }
                 return self.count_refusal(side, refusal);
             }
@@ -85,9 +111,9 @@ impl StatefulEngine {
             data: layout.payload(bytes),
             burst: None,
             received: &received,
-            encapsulation: &tunnel.unwrap_or_else(|| Encapsulation::of(&layout)),
+            encapsulation: &came_in,
         };
-        self.handle_read(now, (port, space), side, frame, tx_queues)
+        self.handle_read(now, (port, network), side, frame, tx_queues)
             .0
     }
 

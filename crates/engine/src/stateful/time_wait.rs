@@ -270,7 +270,7 @@ impl StatefulEngine {
         if let Some(rest) = self.time_wait.entries.remove(index) {
             let key = rest.key();
             self.table.remove(key.packed(), index);
-            self.release_prefixes(&key);
+            self.release_space(&key);
         }
     }
 }

@@ -3,7 +3,8 @@
 use allosaur_packet::MacAddress;
 use thiserror::Error;
 
-use crate::session::{Encapsulation, LinkAddresses};
+use crate::encapsulation::Encapsulation;
+use crate::session::LinkAddresses;
 use crate::template::AddressRange;
 use crate::transmit::PortIndex;
 
@@ -107,7 +108,7 @@ impl Topology {
             return link;
         };
         let (own, encapsulation) = match &route.interface {
-            Some(interface) => (interface.mac, interface.encapsulation.clone()),
+            Some(interface) => (interface.mac, interface.encapsulation),
             None => (link.own, link.encapsulation),
         };
         LinkAddresses {

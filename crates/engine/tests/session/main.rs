@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use allosaur_engine::app::{
     Addon, BufferSpec, Buffers, Program, ProgramCommand, ProgramSpec, Surroundings, Transport,
 };
-use allosaur_engine::flow::{FlowKey, Prefixes, Protocol};
+use allosaur_engine::encapsulation::Encapsulation;
+use allosaur_engine::flow::{AddressSpace, AddressSpaces, FlowKey, FlowScope, Protocol};
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::session::wire::{self, Addresses, Arrival};
 use allosaur_engine::session::{
-    Encapsulation, FlowContext, FlowStatus, FlowTimes, FrameTx, HeaderDefaults, LinkAddresses,
-    Pools, Session, SideCounters,
+    FlowContext, FlowStatus, FlowTimes, FrameTx, HeaderDefaults, LinkAddresses, Pools, Session,
+    SideCounters,
 };
 use allosaur_engine::tcp::{Seq, Tunables};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
@@ -120,15 +121,15 @@ fn link(end: u8) -> LinkAddresses {
 }
 
 /// The key of a frame's flow, seen from its receiver.
-fn key(received: &wire::Received, prefixes: &mut Prefixes) -> FlowKey {
+fn key(received: &wire::Received, spaces: &mut AddressSpaces) -> FlowKey {
     let protocol = match received.arrival {
         Arrival::Tcp(_) => Protocol::Tcp,
         Arrival::Udp(_) => Protocol::Udp,
     };
-    let (remote, local, prefixes) = match received.addresses {
+    let (remote, local, space) = match received.addresses {
         Addresses::V4(from, to) => (from.to_bits(), to.to_bits(), None),
         Addresses::V6(from, to) => {
-            let number = prefixes.hold(to, from);
+            let number = spaces.hold(&AddressSpace::v6(0, to, from));
             (from.to_bits() as u32, to.to_bits() as u32, number)
         }
     };
@@ -137,8 +138,8 @@ fn key(received: &wire::Received, prefixes: &mut Prefixes) -> FlowKey {
         remote,
         local_port: received.ports.1,
         remote_port: received.ports.0,
-        prefixes,
-        scope: protocol.into(),
+        space,
+        scope: FlowScope::new(protocol, space.is_some()),
         port: 0,
     }
 }
@@ -174,11 +175,13 @@ impl World {
 
     /// The client begins, and all goes on until nothing is due or 100 s have passed.
     fn run(&mut self, is_long: bool) {
-        let prefixes = is_long.then(|| {
+        let space = is_long.then(|| {
             let address = |text: &str| text.parse().expect("an address");
             let (local, remote) = (address("2001:db8::1000:1"), address("2001:db8:1::3000:1"));
-            let known = &mut self.ends[0].pools.prefixes;
-            known.hold(local, remote).expect("it is the first")
+            let known = &mut self.ends[0].pools.spaces;
+            known
+                .hold(&AddressSpace::v6(0, local, remote))
+                .expect("it is the first")
         });
         let protocol = match self.ends[0].program.transport() {
             Transport::Stream => Protocol::Tcp,
@@ -189,8 +192,8 @@ impl World {
             remote: 0x3000_0001,
             local_port: 1025,
             remote_port: 80,
-            prefixes,
-            scope: protocol.into(),
+            space,
+            scope: FlowScope::new(protocol, is_long),
             port: 0,
         };
         self.call(0, |session, cx, queue| {
@@ -236,7 +239,7 @@ impl World {
         assert_eq!(layout.vlans(), [100]);
         let message = layout.payload(bytes);
         self.call(end, |session, cx, queue| {
-            let key = key(&received, &mut cx.pools.prefixes);
+            let key = key(&received, &mut cx.pools.spaces);
             let known = session.as_mut().filter(|session| *session.key() == key);
             match (known, received.arrival) {
                 (Some(session), Arrival::Tcp(segment)) => {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use allosaur_engine::app::Transport;
-use allosaur_engine::session::wire::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{GroupCounters, Holdings, StatefulCommand};
 use allosaur_engine::tcp::TcpCounters;
 use allosaur_engine::template::{ProfileSpec, Tunable};

@@ -1,7 +1,7 @@
 //! What is counted of frames that are damaged, and of flows that there is no room for.
 
 use allosaur_engine::app::Transport;
-use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope};
+use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::tcp::{Segment, Seq, TcpCounters};
 use allosaur_engine::template::Tunable;
 use allosaur_engine::time::SECOND;
@@ -9,7 +9,7 @@ use allosaur_packet::network::checksum::{Sum, checksum};
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use crate::outside::Ends;
-use crate::world::{MS, World, http, mac, profile, receive, send};
+use crate::world::{MS, World, ethernet_link, http, mac, profile, receive, send};
 
 const NETWORK: usize = 14;
 const TRANSPORT: usize = NETWORK + 20;
@@ -138,8 +138,7 @@ fn a_reset_without_room_is_counted() {
     };
     let address = |text: &str| text.parse().expect("an address");
     let envelope = Envelope {
-        macs: (mac(1), mac(2)),
-        encapsulation: &Encapsulation::Ethernet,
+        link: &ethernet_link(mac(1), mac(2), false),
         addresses: Addresses::V4(address("48.0.0.0"), address("16.0.0.0")),
         ports: (80, 1024),
         type_of_service: 0,

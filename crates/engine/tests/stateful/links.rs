@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::topology::{Interface, Route, Topology};
 use allosaur_engine::stateful::{Blocklist, Disposition, StatefulCommand};
 use allosaur_engine::template::{ProfileSpec, Tunable};

@@ -29,7 +29,7 @@ use proptest::prelude::ProptestConfig;
 
 use allosaur_engine::app::{Addon, ProgramCommand as Step, Transport};
 use allosaur_engine::session::app_latency::{HEADER_BYTES, Header};
-use allosaur_engine::session::wire::{Addresses, Arrival, Content, Encapsulation, Envelope};
+use allosaur_engine::session::wire::{Addresses, Arrival, Content, Envelope};
 use allosaur_engine::stateful::{EndCause, Event, FlowTableCounters, RunIndex, StatefulCommand};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_engine::template::{AssociationSpec, ProfileSpec, Tunable};
@@ -39,7 +39,7 @@ use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use outside::{Ends, read};
-use world::{MS, RUN, START, World, http, profile, receive, send};
+use world::{MS, RUN, START, World, ethernet_link, http, profile, receive, send};
 
 /// How many cases a property is tried with: `PROPTEST_CASES`, else what takes a few seconds.
 fn cases(usual: u32) -> ProptestConfig {
@@ -581,8 +581,7 @@ fn an_answer_from_elsewhere_is_known_by_its_connection() {
 fn answer_from_elsewhere(header: Header) -> Vec<u8> {
     let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
     let envelope = Envelope {
-        macs: (mac(1), mac(2)),
-        encapsulation: &Encapsulation::Ethernet,
+        link: &ethernet_link(mac(1), mac(2), false),
         addresses: Addresses::V4([9, 9, 9, 9].into(), [16, 0, 0, 0].into()),
         ports: (9, 9),
         type_of_service: 0,

@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use allosaur_engine::session::wire::{
-    self, Addresses, Arrival, Content, Encapsulation, Envelope, Received,
-};
+use allosaur_engine::encapsulation::{Encapsulation, LinkPrefix};
+use allosaur_engine::session::LinkAddresses;
+use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope, Received};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame;
@@ -83,11 +83,20 @@ impl Ends {
         }
     }
 
-    fn envelope(&self) -> Envelope<'static> {
+    fn link(&self) -> LinkPrefix {
         let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+        let is_v6 = matches!(self.addresses, Addresses::V6(..));
+        let link = LinkAddresses {
+            own: mac(1),
+            peer: mac(2),
+            encapsulation: Encapsulation::Ethernet,
+        };
+        link.prefix(is_v6)
+    }
+
+    fn envelope<'a>(&self, link: &'a LinkPrefix) -> Envelope<'a> {
         Envelope {
-            macs: (mac(2), mac(1)),
-            encapsulation: &Encapsulation::Ethernet,
+            link,
             addresses: self.addresses,
             ports: self.ports,
             type_of_service: 0,
@@ -118,7 +127,8 @@ impl Ends {
     }
 
     fn frame(&self, content: &Content<'_>) -> Vec<u8> {
-        let envelope = self.envelope();
+        let link = self.link();
+        let envelope = self.envelope(&link);
         let mut frame = vec![0; envelope.frame_bytes(content)];
         envelope.write(content, &mut frame, |data| {
             data.fill(b'x');

@@ -1,12 +1,12 @@
 //! A peer from outside, by hand: it hears what a flow of ours says, and answers as a script wants.
 
-use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Encapsulation, Envelope};
+use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_packet::frame;
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use crate::world::{MS, World, mac};
+use crate::world::{MS, World, ethernet_link, mac};
 
 /// What the peer does next.
 #[derive(Clone, Copy, Debug)]
@@ -124,8 +124,7 @@ impl Peer {
 
     fn frame(&self, world: &mut World, content: &Content<'_>, data: &[u8]) {
         let envelope = Envelope {
-            macs: (mac(1), mac(2)),
-            encapsulation: &Encapsulation::Ethernet,
+            link: &ethernet_link(mac(1), mac(2), matches!(self.addresses, Addresses::V6(..))),
             addresses: self.addresses,
             ports: self.ports,
             type_of_service: 0,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use allosaur_engine::app::{ProgramCommand as Step, Transport};
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{
     CLIENT_PORT_MIN, Config, Event, FlowPortInfo, FlowTableCounters, RunLimits, StatefulCommand,
     StatefulEngine,
@@ -110,7 +110,7 @@ impl Cores {
                     side,
                     own_mac: mac(own),
                     peer_mac: mac(peer),
-                    encapsulation: encapsulation.clone(),
+                    encapsulation: *encapsulation,
                     frame_bytes_max: 1514,
                     share: PoolShare {
                         rank: core as u32,

@@ -1,90 +1,29 @@
-//! Flows in QinQ, and in an encapsulation that the engine does not know: MPLS (RFC 3032) with one
-//! label. `docs/how-to-add/encapsulation.md` tells of it.
+//! Flows in QinQ, and in VXLAN (RFC 7348).
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
-use allosaur_engine::flow::AddressSpace;
-use allosaur_engine::session::Encapsulation;
-use allosaur_engine::session::wire::{Stripped, Tunnel};
+use allosaur_engine::encapsulation::{Encapsulation, LinkPrefix, Stripped, Vxlan};
 use allosaur_engine::stateful::{Disposition, StatefulCommand};
+use allosaur_engine::template::Tunable;
 use allosaur_engine::time::SECOND;
 use allosaur_packet::frame;
-use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::link::ethernet::{self, EtherType};
+use allosaur_packet::network::checksum::Sum;
 
 use crate::world::{World, http, mac, syn};
 
-const MPLS: u16 = 0x8847;
-/// The type, and one label.
-const PREFIX_BYTES: usize = 2 + 4;
-const MACS_BYTES: usize = 12;
+/// The ends of the tunnel, by port.
+const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
+/// What a tunnel over IPv4 puts in front of a frame.
+const OUTER_BYTES: usize = 14 + 20 + 8 + 8;
 
-/// A label stack of one: all packets of a customer.
-#[derive(Debug)]
-struct Mpls {
-    label: u32,
-    space: u8,
-}
-
-impl Tunnel for Mpls {
-    fn prefix_bytes(&self) -> usize {
-        PREFIX_BYTES
-    }
-
-    fn write(&self, _: EtherType, _: usize, prefix: &mut [u8]) {
-        let (bottom, hops) = (1 << 8, 64);
-        prefix[..2].copy_from_slice(&MPLS.to_be_bytes());
-        prefix[2..].copy_from_slice(&(self.label << 12 | bottom | hops).to_be_bytes());
-    }
-
-    fn strip(&self, frame: &[u8]) -> Option<Stripped> {
-        let label = label_of(frame)?;
-        // MPLS does not say what it carries: the version of the packet does.
-        let packet = match frame.get(MACS_BYTES + PREFIX_BYTES)? >> 4 {
-            4 => EtherType::IPV4,
-            6 => EtherType::IPV6,
-            _ => return None,
-        };
-        (label == self.label).then_some(Stripped {
-            packet_offset: MACS_BYTES + PREFIX_BYTES,
-            packet,
-            reply: None,
-        })
-    }
-
-    fn space(&self) -> AddressSpace {
-        AddressSpace::new(self.space).expect("a small number")
-    }
-}
-
-/// The label of a frame that has one, and no other.
-fn label_of(frame: &[u8]) -> Option<u32> {
-    let (kind, rest) = frame.get(MACS_BYTES..)?.split_first_chunk()?;
-    let label = u32::from_be_bytes(*rest.first_chunk()?);
-    let is_bottom = label & 1 << 8 != 0;
-    (*kind == MPLS.to_be_bytes() && is_bottom).then_some(label >> 12)
-}
-
-/// A provider's edge: each of its customers has a label and addresses of its own.
-#[derive(Debug)]
-struct Edge(Vec<Arc<Mpls>>);
-
-impl Tunnel for Edge {
-    fn prefix_bytes(&self) -> usize {
-        PREFIX_BYTES
-    }
-
-    fn write(&self, packet: EtherType, packet_bytes: usize, prefix: &mut [u8]) {
-        self.0[0].write(packet, packet_bytes, prefix);
-    }
-
-    fn strip(&self, frame: &[u8]) -> Option<Stripped> {
-        self.0.iter().find_map(|customer| {
-            Some(Stripped {
-                reply: Some(Encapsulation::Tunnel(customer.clone())),
-                ..customer.strip(frame)?
-            })
-        })
+/// The tunnel of a port.
+fn vxlan(port: u8, vni: u32) -> Vxlan {
+    let (local, remote) = (ENDS[usize::from(port)], ENDS[usize::from(1 - port)]);
+    Vxlan {
+        own: mac(11 + port),
+        peer: mac(12 - port),
+        ..Vxlan::new(local, remote, vni)
     }
 }
 
@@ -97,22 +36,35 @@ fn set_link(port: u8, encapsulation: Encapsulation) -> StatefulCommand {
     }
 }
 
-/// A hundred flows with this on both ports; the frames that both sent.
-fn run(encapsulation: &Encapsulation, bytes: u64, lost_ppm: u64) -> Vec<(u8, Vec<u8>)> {
+/// A hundred flows with these on both ports; the frames that both sent.
+fn run(links: [Encapsulation; 2], bytes: u64, lost_ppm: u64, is_v6: bool) -> Vec<(u8, Vec<u8>)> {
     let mut world = World::new(1_000);
     world.heard = Some(Vec::new());
     world.lost_ppm = lost_ppm;
-    for port in 0..2 {
-        world.tell(set_link(port, encapsulation.clone()));
+    for (port, link) in (0..).zip(links) {
+        world.tell(set_link(port, link));
     }
-    world.start(&http(bytes, 100.0), 1.0, Some(SECOND));
+    let mut profile = http(bytes, 100.0);
+    for tunables in [&mut profile.client, &mut profile.server] {
+        tunables.set(Tunable::Ipv6Enable, u64::from(is_v6));
+    }
+    world.start(&profile, 1.0, Some(SECOND));
     world.run_for(60 * SECOND);
     assert_eq!(world.sides()[0].flows.tcp.rcvbyte, 100 * bytes);
-    assert_eq!(
-        (world.engine.flows(), world.engine.holdings().links),
-        (0, 0)
-    );
+    let holdings = world.engine.holdings();
+    assert_eq!((holdings.flows, holdings.links, holdings.spaces), (0, 0, 0));
     world.heard.expect("it listened")
+}
+
+/// The network number and the frame in it.
+fn inside(frame: &[u8]) -> (u32, &[u8]) {
+    let vni = frame[OUTER_BYTES - 5..].first_chunk().expect("it is there");
+    let [_, high, middle, low] = *vni;
+    // The header of VXLAN ends with the number and a byte.
+    (
+        u32::from_be_bytes([0, high, middle, low]),
+        &frame[OUTER_BYTES..],
+    )
 }
 
 #[test]
@@ -121,7 +73,7 @@ fn flows_run_in_qinq() {
         outer: 0x6064,
         inner: 0x00c8,
     };
-    for (_, frame) in run(&tags, 40_000, 0) {
+    for (_, frame) in run([tags; 2], 40_000, 0, false) {
         let layout = frame::parse(&frame);
         assert_eq!(layout.vlans(), [0x6064, 0x00c8]);
         assert_eq!(frame[12..14], [0x88, 0xa8]);
@@ -131,73 +83,112 @@ fn flows_run_in_qinq() {
 }
 
 #[test]
-fn flows_run_in_an_encapsulation_from_outside_of_the_engine() {
-    let labelled = Encapsulation::Tunnel(Arc::new(Mpls {
-        label: 16,
-        space: 0,
-    }));
-    let frames = run(&labelled, 40_000, 20_000);
-    assert!(frames.iter().all(|(_, frame)| label_of(frame) == Some(16)));
-    let longest = frames.iter().map(|(_, frame)| frame.len()).max();
-    assert_eq!(longest, Some(1514), "segments leave room for the label");
-}
-
-#[test]
-fn a_frame_of_another_label_belongs_to_no_flow() {
-    let mut world = World::new(1_000);
-    let labelled = Encapsulation::Tunnel(Arc::new(Mpls {
-        label: 16,
-        space: 0,
-    }));
-    world.tell(set_link(1, labelled));
-    world.start(&http(1_000, 1.0), 1.0, Some(SECOND));
-    let frame = labelled_syn(17);
-    let whose = world
-        .engine
-        .handle_frame(world.now, 1, &frame, &mut world.queues);
-    assert_eq!(whose, Disposition::Other);
-    // One without a label is taken as it is.
-    let frame = syn(Ipv4Addr::new(10, 0, 0, 1), SERVER, (4_000, 80));
-    let whose = world
-        .engine
-        .handle_frame(world.now, 1, &frame, &mut world.queues);
-    assert_eq!(whose, Disposition::Flow);
+fn flows_run_in_vxlan_over_a_link_that_loses() {
+    for is_v6 in [false, true] {
+        let links = [0, 1].map(|port| vxlan(port, 100).into());
+        let frames = run(links, 40_000, 20_000, is_v6);
+        let longest = frames.iter().map(|(_, frame)| frame.len()).max();
+        assert_eq!(longest, Some(1514), "segments leave room for the tunnel");
+        let mut ports = std::collections::HashSet::new();
+        for (port, frame) in &frames {
+            let outer = frame::parse(frame);
+            assert_eq!(Sum::of(&frame[14..34]).checksum(), 0);
+            assert_eq!(frame[26..30], ENDS[usize::from(*port)].octets());
+            assert_eq!(usize::from(outer.end_offset), frame.len(), "no padding");
+            let (vni, inner) = inside(frame);
+            assert_eq!(vni, 100);
+            assert_eq!(inner[..6], mac(12 - port).0);
+            let version = [EtherType::IPV4, EtherType::IPV6][usize::from(is_v6)];
+            assert_eq!(frame::parse(inner).ether_type, version);
+            ports.insert((port, u16::from_be_bytes([frame[34], frame[35]])));
+        }
+        assert!(ports.len() > 150, "a hundred flows have ports of their own");
+    }
 }
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(0x30, 0, 0, 1);
 
-/// The SYN of one client, in a label.
-fn labelled_syn(label: u32) -> Vec<u8> {
+/// The SYN of one client, in a tunnel to the server's port.
+fn tunnelled_syn(tunnel: Vxlan) -> Vec<u8> {
     let plain = syn(Ipv4Addr::new(10, 0, 0, 1), SERVER, (4_000, 80));
-    let mut frame = plain[..MACS_BYTES].to_vec();
-    let mut prefix = [0; PREFIX_BYTES];
-    Mpls { label, space: 0 }.write(EtherType::IPV4, 0, &mut prefix);
-    frame.extend(prefix);
-    frame.extend(&plain[MACS_BYTES + 2..]);
+    let packet = &plain[ethernet::HEADER_BYTES..];
+    let prefix = LinkPrefix::new(mac(2), mac(1), &tunnel.into(), EtherType::IPV4);
+    let mut frame = vec![0; prefix.bytes()];
+    prefix.write(packet.len(), || 7, &mut frame);
+    frame.extend(packet);
     frame
 }
 
 #[test]
+fn a_frame_of_another_network_belongs_to_no_flow_and_is_counted() {
+    let mut world = World::new(1_000);
+    world.tell(set_link(1, vxlan(1, 100).into()));
+    world.start(&http(1_000, 1.0), 1.0, Some(SECOND));
+    let mut handle = |frame: &[u8]| {
+        let whose = world
+            .engine
+            .handle_frame(world.now, 1, frame, &mut world.queues);
+        let counters = &world.engine.counters()[1];
+        let counts = (counters.err_tunnel_network, counters.err_tunnel_header);
+        (whose, counts, world.engine.flows())
+    };
+    let frame = tunnelled_syn(vxlan(0, 101));
+    assert_eq!(handle(&frame), (Disposition::Flow, (1, 0), 0));
+    let mut frame = tunnelled_syn(vxlan(0, 100));
+    frame[42] = 0;
+    assert_eq!(handle(&frame), (Disposition::Flow, (1, 1), 0));
+    // One without a tunnel is taken as it is.
+    let frame = syn(Ipv4Addr::new(10, 0, 0, 1), SERVER, (4_000, 80));
+    assert_eq!(handle(&frame), (Disposition::Flow, (1, 1), 1));
+    assert_eq!(handle(&tunnelled_syn(vxlan(0, 100))).2, 2);
+}
+
+#[test]
 fn customers_with_the_same_addresses_have_flows_of_their_own() {
-    let customers = [(100, 1), (200, 2)].map(|(label, space)| Arc::new(Mpls { label, space }));
     let mut world = World::new(1_000);
     world.heard = Some(Vec::new());
-    world.tell(set_link(
-        1,
-        Encapsulation::Tunnel(Arc::new(Edge(customers.to_vec()))),
-    ));
+    let any = Vxlan {
+        takes_any_vni: true,
+        ..vxlan(1, 0)
+    };
+    world.tell(set_link(1, any.into()));
     world.clients = 0;
     world.start(&http(1_000, 1.0), 1.0, Some(SECOND));
     world.run_for(SECOND / 100);
-    for label in [100, 200] {
-        world.inject(1, labelled_syn(label));
+    for vni in [100, 200] {
+        let from = Vxlan {
+            local: Ipv4Addr::new(198, 51, 100, vni as u8),
+            own: mac(vni as u8),
+            ..vxlan(0, vni)
+        };
+        world.inject(1, tunnelled_syn(from));
     }
     world.run_for(SECOND / 100);
     assert_eq!(world.engine.flows(), 2);
     let heard = world.heard.as_ref().expect("it listens");
-    let labels: Vec<_> = heard
-        .iter()
-        .filter_map(|(_, frame)| label_of(frame))
-        .collect();
-    assert_eq!(labels, [100, 200], "each is answered in its label");
+    let answers = heard.iter().map(|(_, frame)| {
+        let (vni, inner) = inside(frame);
+        (vni, frame[33], inner[5])
+    });
+    let answers: Vec<_> = answers.collect();
+    let expected = [(100, 100, 100), (200, 200, 200)];
+    assert_eq!(
+        answers, expected,
+        "each in its network, to its end and host"
+    );
+}
+
+#[test]
+fn a_tunnel_is_read_whatever_its_bytes_are() {
+    let frame = tunnelled_syn(vxlan(0, 100));
+    let link = Encapsulation::from(vxlan(1, 100));
+    for bytes in 0..frame.len() {
+        let stripped = link.strip(&frame[..bytes]);
+        let is_whole = bytes >= OUTER_BYTES + ethernet::HEADER_BYTES;
+        let is_tunnel = matches!(
+            stripped,
+            Stripped::Packet { came_in, .. } if came_in.is_tunnel()
+        );
+        assert_eq!(is_tunnel, is_whole, "{bytes} bytes");
+    }
 }

@@ -5,7 +5,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use allosaur_engine::app::{BufferSpec, ProgramCommand as Step, Transport};
-use allosaur_engine::session::wire::{Addresses, Content, Encapsulation, Envelope};
+use allosaur_engine::encapsulation::{Encapsulation, LinkPrefix};
+use allosaur_engine::session::LinkAddresses;
+use allosaur_engine::session::wire::{Addresses, Content, Envelope};
 use allosaur_engine::stateful::{
     Config, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulCommand,
     StatefulEngine,
@@ -410,6 +412,17 @@ pub(crate) fn flags_of(frame: &[u8]) -> TcpFlags {
     TcpView::new_unchecked(layout.segment(frame)).flags()
 }
 
+/// What stands in front of packets without tags.
+pub(crate) fn ethernet_link(peer: MacAddress, own: MacAddress, is_v6: bool) -> LinkPrefix {
+    let encapsulation = Encapsulation::Ethernet;
+    let link = LinkAddresses {
+        own,
+        peer,
+        encapsulation,
+    };
+    link.prefix(is_v6)
+}
+
 /// The frame that asks for a connection.
 pub(crate) fn syn(from: Ipv4Addr, to: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
     let segment = Segment {
@@ -418,8 +431,7 @@ pub(crate) fn syn(from: Ipv4Addr, to: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
         ..Segment::default()
     };
     let envelope = Envelope {
-        macs: (mac(2), mac(1)),
-        encapsulation: &Encapsulation::Ethernet,
+        link: &ethernet_link(mac(2), mac(1), false),
         addresses: Addresses::V4(from, to),
         ports,
         type_of_service: 0,

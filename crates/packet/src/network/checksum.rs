@@ -149,6 +149,7 @@ pub fn pseudo_header_v4(
 
 /// The sum over the pseudo header of IPv6 (RFC 8200 section 8.1). `protocol` is the upper layer's,
 /// not the next header of the IPv6 header when there are extension headers.
+#[inline]
 #[must_use]
 pub fn pseudo_header_v6(
     source: Ipv6Addr,
@@ -156,8 +157,8 @@ pub fn pseudo_header_v6(
     protocol: IpProtocol,
     length_bytes: u32,
 ) -> Sum {
-    Sum::of(&source.octets())
-        .and(&destination.octets())
+    Sum::of_header(&source.octets())
+        .and_sum(Sum::of_header(&destination.octets()))
         .and_u32(length_bytes)
         .and_u16(u16::from(protocol.0))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{Config, FlowPortInfo, RunIndex, RunLimits, StatefulCommand};
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,

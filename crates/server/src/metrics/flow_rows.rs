@@ -1,5 +1,5 @@
-//! The counters of flows: 140 rows, by TRex's names and in its order. Metrics have those that count,
-//! the RPC's tables all of them.
+//! The counters of flows: 140 rows by TRex's names and in its order, and ours behind them. Metrics have
+//! those that count, the RPC's tables all of them.
 
 use allosaur_engine::app::{ApplicationCounters, UdpCounters};
 use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
@@ -98,7 +98,7 @@ const LINE: FlowRow = FlowRow(Bar, "-", "", "");
 
 /// The rows.
 #[rustfmt::skip]
-pub const FLOW_ROWS: [FlowRow; 140] = [
+pub const FLOW_ROWS: [FlowRow; 143] = [
     FlowRow(Now, "m_active_flows", "", "active flows"),
     FlowRow(Now, "m_est_flows", "", "established flows"),
     FlowRow(Now, "m_tx_bw_l7_r", "bps", "L7 transmit rate, acknowledged data"),
@@ -239,4 +239,7 @@ pub const FLOW_ROWS: [FlowRow; 140] = [
     FlowRow(Error, "err_flow_overflow", "", "flows not opened: flow table full"),
     FlowRow(Info, "defer_template", "", "flows whose template was chosen by their first bytes (l7_map)"),
     FlowRow(Error, "err_defer_no_template", "", "flows whose first bytes match no template (l7_map)"),
+    FlowRow(Error, "err_tunnel_network", "", "packets of a tunnel's network (VNI) that their port is not in"),
+    FlowRow(Error, "err_tunnel_header", "", "packets for the end of a tunnel with a wrong header there"),
+    FlowRow(Error, "err_address_spaces", "", "flows not opened: too many tunnel networks and IPv6 prefixes"),
 ];

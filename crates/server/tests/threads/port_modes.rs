@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use allosaur_engine::StatelessCommand;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::flow_stats::tag::{Rule, Tagging};
 use allosaur_engine::flow_stats::{Group, VxlanPorts};
-use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful::{self, Config, EndCause, Event, FlowPortInfo, RunIndex, RunLimits};
 use allosaur_engine::stream::{
     CoreShare, DestinationMac, Mode, Profile, ProfileKey, Rate, StreamPortInfo, StreamSpec,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use allosaur_engine::app::BufferSpec;
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{
     Config, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulCommand, StatefulEngine,
 };

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Encapsulation, Envelope};
+use allosaur_engine::encapsulation::Encapsulation;
+use allosaur_engine::session::LinkAddresses;
+use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope};
 use allosaur_engine::tcp::{
     Connection, End, Outcome, RecoveryPool, Segment, Seq, TcpContext, TcpCounters, TcpState,
     Tunables,
@@ -320,9 +322,14 @@ fn envelope(place: Place, own: SocketAddr, other: SocketAddr) -> Envelope<'stati
         (IpAddr::V6(own), IpAddr::V6(other)) => Addresses::V6(own, other),
         _ => unreachable!("both ends have addresses of one kind"),
     };
+    let link = LinkAddresses {
+        own: place.mac(),
+        peer: place.other().mac(),
+        encapsulation: Encapsulation::Ethernet,
+    };
     Envelope {
-        macs: (place.other().mac(), place.mac()),
-        encapsulation: &Encapsulation::Ethernet,
+        // As long as the test.
+        link: Box::leak(Box::new(link.prefix(own.is_ipv6()))),
         addresses,
         ports: (own.port(), other.port()),
         type_of_service: 0,

@@ -156,6 +156,15 @@ _COUNTERS = {
         "packets were dropped between threads: use fewer flows, or more cores",
     ),
     "err_defer_no_template": ("flows whose first bytes fit no template", ""),
+    "err_tunnel_network": (
+        "packets of another tunnel network (VNI)",
+        "the peer sends in another network of VXLAN: give the port its vni, or any_vni",
+    ),
+    "err_tunnel_header": ("packets with a wrong tunnel header", ""),
+    "err_address_spaces": (
+        "flows above the limit of address spaces",
+        "use fewer networks of tunnels and fewer prefixes of IPv6 at a time",
+    ),
 }
 """What each counts, and what to do about it; empty where nothing better than its name is known."""
 _TOLD_MAX = 3

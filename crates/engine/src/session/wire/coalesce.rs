@@ -13,22 +13,23 @@ use super::fast_path::{
 };
 use crate::tcp::{Segment, Seq};
 
-/// Coalesces `segment`, which [`read_fast`](super::read_fast) read from `first`, with those that bring the
+/// Coalesces `segment`, which [`read_plain`](super::read_plain) read from `first`, with those that bring the
 /// data behind it and differ from it in nothing but their numbers: those at the beginning of `behind`, up
 /// to one with PSH, and as long as all have no more than `bytes_max`. So does Linux' GRO. `None` where
-/// there are none.
-pub fn coalesce(
+/// there are none. In `behind`, `None` is a frame that came in something else.
+pub fn coalesce<'f>(
     first: &SplitFrame<'_>,
     segment: &Segment,
-    behind: &[SplitFrame<'_>],
+    behind: impl Iterator<Item = Option<SplitFrame<'f>>>,
     bytes_max: u32,
 ) -> Option<Segment> {
-    let alike = Alike::of(first, behind.first()?)?;
+    let mut behind = behind.map_while(|next| next).peekable();
+    let alike = Alike::of(first, behind.peek()?)?;
     let mut coalesced = *segment;
     let mut is_last = segment.has(TcpFlags::PSH);
     for next in behind {
         let seq = segment.seq + coalesced.len;
-        match alike.read(next, seq) {
+        match alike.read(&next, seq) {
             Some((bytes, is_pushed)) if !is_last && coalesced.len + bytes <= bytes_max => {
                 coalesced.coalesce(bytes);
                 is_last = is_pushed;
@@ -79,7 +80,7 @@ struct Alike<'a> {
 }
 
 impl<'a> Alike<'a> {
-    /// That of a frame that `read_fast` read, if the next one looks like it.
+    /// That of a frame that `read_plain` read, if the next one looks like it.
     #[inline]
     fn of(first: &SplitFrame<'a>, next: &SplitFrame<'_>) -> Option<Alike<'a>> {
         let headers: &[u8; HEADERS_BYTES] = first.head.first_chunk()?;

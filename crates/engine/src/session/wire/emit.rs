@@ -1,17 +1,17 @@
 //! Writing a frame of TCP or UDP around data that somebody else writes.
 
-use allosaur_packet::link::ethernet::EtherType;
 use allosaur_packet::network::checksum::{self, Sum};
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::transport::tcp as tcp_header;
 use allosaur_packet::transport::tcp_options::SackBlocks;
 
-use super::encapsulation::Encapsulation;
-use super::envelope::{Content, Envelope, IPV4_BYTES, MACS_BYTES, Places};
+use super::envelope::{Content, Envelope, IPV6_BYTES, Places};
 use super::fast_path::{
-    NETWORK, SYN_BYTES, TIMED_BYTES, TRANSPORT, join, put_words, syn_options, timed_options,
+    NETWORK, SYN_BYTES, SYN_HEADER_BYTES, TIMED_BYTES, TIMED_HEADER_BYTES, TRANSPORT, join,
+    put_tcp, put_words, syn_options, timed_options,
 };
 use super::{Addresses, pseudo_header};
+use crate::encapsulation::{PREFIX_BYTES_MAX, flow_hash};
 use crate::tcp::{Segment, Seq};
 
 impl Envelope<'_> {
@@ -61,18 +61,12 @@ impl Envelope<'_> {
         head: &mut [u8],
         data_sum: Sum,
     ) {
-        let Places {
-            network,
-            transport,
-            payload: _,
-            end,
-        } = places;
-        let segment_bytes = end - transport;
-        let link = self.encapsulation;
-        if let (Encapsulation::Ethernet, Addresses::V4(from, to), Content::Tcp(segment)) =
-            (link, self.addresses, content)
-        {
-            let ends = (from, to);
+        let segment_bytes = places.end - places.transport;
+        let plain = match self.addresses {
+            Addresses::V4(from, to) if self.link.is_ethernet() => Some((from, to)),
+            _ => None,
+        };
+        if let (Some(ends), Content::Tcp(segment)) = (plain, content) {
             if let (Ok(head), Some(options)) = ((&mut *head).try_into(), timed_options(segment)) {
                 return self.write_fast::<_, TIMED_BYTES>(ends, segment, options, data_sum, head);
             }
@@ -80,16 +74,10 @@ impl Envelope<'_> {
                 return self.write_fast::<_, SYN_BYTES>(ends, segment, options, data_sum, head);
             }
         }
-        let (front, header) = head.split_at_mut(transport);
-        let sum = match (link, self.addresses, front.first_chunk_mut()) {
-            (Encapsulation::Ethernet, Addresses::V4(from, to), Some(front)) => {
-                self.write_plain((from, to), content, segment_bytes, front)
-            }
-            _ => {
-                self.write_link(network, end - network, front);
-                self.write_network(content, segment_bytes, &mut front[network..]);
-                pseudo_header(self.addresses, content.protocol(), segment_bytes)
-            }
+        let (front, header) = head.split_at_mut(places.transport);
+        let sum = match (plain, front.first_chunk_mut()) {
+            (Some(ends), Some(front)) => self.write_plain(ends, content, segment_bytes, front),
+            _ => self.write_front(places, content, front),
         };
         let sum = sum.and_sum(data_sum);
         match content {
@@ -98,107 +86,137 @@ impl Envelope<'_> {
         }
     }
 
-    /// What stands in front of the IP packet at `network`, which has `packet_bytes`.
-    fn write_link(&self, network: usize, packet_bytes: usize, frame: &mut [u8]) {
-        let ether_type = match self.addresses {
-            Addresses::V4(..) => EtherType::IPV4,
-            Addresses::V6(..) => EtherType::IPV6,
-        };
-        frame[..6].copy_from_slice(&self.macs.0.0);
-        frame[6..MACS_BYTES].copy_from_slice(&self.macs.1.0);
-        let prefix = &mut frame[MACS_BYTES..network];
-        self.encapsulation.write(ether_type, packet_bytes, prefix);
-    }
-
-    fn write_network(&self, content: &Content<'_>, segment_bytes: usize, header: &mut [u8]) {
-        let class = self.class(content);
-        let protocol = content.protocol().0;
+    /// What stands in front of TCP or UDP, whatever that is. Returns the sum over the pseudo header.
+    #[inline]
+    fn write_front(&self, places: Places, content: &Content<'_>, front: &mut [u8]) -> Sum {
+        let packet_bytes = places.end - places.network;
+        self.link.write(packet_bytes, || self.flow_hash(), front);
+        let network = &mut front[places.network..];
+        let segment_bytes = places.end - places.transport;
         match self.addresses {
-            Addresses::V4(from, to) => {
-                let total = (IPV4_BYTES + segment_bytes) as u16;
-                let words = [
-                    join([0x45, class], total),
-                    // Do not fragment: our segments have the size that the way allows.
-                    u32::from(self.identification) << 16 | 0x4000,
-                    join([self.time_to_live, protocol], 0),
-                    from.to_bits(),
-                    to.to_bits(),
-                ];
-                let sum = put_words(words, header).checksum();
-                header[10..12].copy_from_slice(&sum.to_be_bytes());
-            }
             Addresses::V6(from, to) => {
-                let first = 6 << 28 | u32::from(class) << 20;
-                header[..4].copy_from_slice(&first.to_be_bytes());
-                header[4..6].copy_from_slice(&(segment_bytes as u16).to_be_bytes());
-                header[6..8].copy_from_slice(&[protocol, self.time_to_live]);
-                header[8..24].copy_from_slice(&from.octets());
-                header[24..40].copy_from_slice(&to.octets());
+                let header = network.try_into().expect("it has its length");
+                self.write_ipv6((from, to), content, segment_bytes, header)
+            }
+            Addresses::V4(from, to) => {
+                let header = network.try_into().expect("it has its length");
+                self.write_ipv4((from, to), content, segment_bytes, header)
             }
         }
     }
+
+    /// What tells the flow from others, for a tunnel's source port.
+    pub(super) fn flow_hash(&self) -> u16 {
+        let (from, to) = match self.addresses {
+            Addresses::V4(from, to) => (from.to_bits(), to.to_bits()),
+            Addresses::V6(from, to) => (from.to_bits() as u32, to.to_bits() as u32),
+        };
+        flow_hash(from, to, self.ports)
+    }
 }
 
-/// Where an IPv4 packet has its identification and its checksum in such headers, and TCP its number and
-/// its checksum.
-const IDENTIFICATION: usize = NETWORK + 4;
-const NETWORK_CHECKSUM: usize = NETWORK + 10;
-const SEQ: usize = TRANSPORT + 4;
-const TRANSPORT_CHECKSUM: usize = TRANSPORT + 16;
+/// Where an IPv4 packet has its identification and its checksum, and TCP its number and its checksum.
+const IDENTIFICATION: usize = 4;
+const NETWORK_CHECKSUM: usize = 10;
+const SEQ: usize = 4;
+const TRANSPORT_CHECKSUM: usize = 16;
+/// The longest head of a segment with timestamps and nothing else.
+const HEAD_BYTES_MAX: usize = PREFIX_BYTES_MAX + IPV6_BYTES + TIMED_HEADER_BYTES;
 
-/// The headers of segments over IPv4 without tags that differ in nothing but their numbers and their
-/// data, which has the same length.
+/// The headers of segments that differ in nothing but their numbers and their data, which has the same
+/// length.
 #[derive(Clone, Debug)]
 pub struct HeaderTemplate {
     /// With zeros in the place of what differs.
-    bytes: [u8; TIMED_BYTES],
-    /// What the checksum of IPv4 covers, but for the identification.
-    network_sum: Sum,
+    bytes: [u8; HEAD_BYTES_MAX],
+    places: Places,
+    /// Over IPv4 without tags.
+    is_plain: bool,
+    /// What the checksum of IPv4 covers, but for the identification; `None` for IPv6.
+    network_sum: Option<Sum>,
     /// What the checksum of TCP covers, but for the number and the data.
     transport_sum: Sum,
 }
 
 impl HeaderTemplate {
-    /// That of segments like `segment`, which has [`fast_places`](Envelope::fast_places).
+    /// That of segments like `segment`, which has timestamps and no other option.
     pub fn new(envelope: &Envelope<'_>, segment: &Segment) -> HeaderTemplate {
         let content = Content::Tcp(segment);
         let places = envelope.places(&content);
-        let mut bytes = [0; TIMED_BYTES];
-        envelope.write_head_at(places, &content, &mut bytes, Sum::default());
-        put(&mut bytes, IDENTIFICATION, [0; 2]);
-        put(&mut bytes, NETWORK_CHECKSUM, [0; 2]);
-        put(&mut bytes, SEQ, [0; 4]);
-        put(&mut bytes, TRANSPORT_CHECKSUM, [0; 2]);
+        let mut bytes = [0; HEAD_BYTES_MAX];
+        let head = &mut bytes[..places.payload];
+        envelope.write_head_at(places, &content, head, Sum::default());
+        put(head, places.transport + SEQ, [0; 4]);
+        put(head, places.transport + TRANSPORT_CHECKSUM, [0; 2]);
+        let is_v4 = matches!(envelope.addresses, Addresses::V4(..));
+        let network_sum = is_v4.then(|| {
+            put(head, places.network + IDENTIFICATION, [0; 2]);
+            put(head, places.network + NETWORK_CHECKSUM, [0; 2]);
+            Sum::of(&head[places.network..places.transport])
+        });
         let segment_bytes = places.end - places.transport;
         let pseudo_header = pseudo_header(envelope.addresses, IpProtocol::TCP, segment_bytes);
+        let transport_sum = pseudo_header.and(&head[places.transport..]);
         HeaderTemplate {
             bytes,
-            network_sum: Sum::of(&bytes[places.network..places.transport]),
-            transport_sum: pseudo_header.and(&bytes[places.transport..]),
+            places,
+            is_plain: is_v4 && envelope.link.is_ethernet(),
+            network_sum,
+            transport_sum,
         }
+    }
+
+    /// How many bytes it writes.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.places.payload
     }
 
     /// Writes the headers of a segment whose data has this sum.
     ///
     /// # Panics
     ///
-    /// When `head` has other than [`TIMED_BYTES`].
+    /// When `head` has other than [`bytes`](HeaderTemplate::bytes).
     #[inline(always)]
     pub fn write(&self, identification: u16, seq: Seq, data_sum: u16, head: &mut [u8]) {
-        let head: &mut [u8; TIMED_BYTES] = head.try_into().expect("it has its length");
-        *head = self.bytes;
-        let network = self.network_sum.and_u16(identification);
-        let transport = self.transport_sum.and_u32(seq.0).and_u16(data_sum);
-        put(head, IDENTIFICATION, identification.to_be_bytes());
-        put(head, NETWORK_CHECKSUM, network.checksum().to_be_bytes());
-        put(head, SEQ, seq.0.to_be_bytes());
-        put(head, TRANSPORT_CHECKSUM, transport.checksum().to_be_bytes());
+        if self.is_plain {
+            let head: &mut [u8; TIMED_BYTES] = head.try_into().expect("it has its length");
+            *head = *self.bytes.first_chunk().expect("it has its length");
+            return self.put_numbers((NETWORK, TRANSPORT), identification, seq, data_sum, head);
+        }
+        let Places {
+            network, transport, ..
+        } = self.places;
+        head.copy_from_slice(&self.bytes[..self.bytes()]);
+        self.put_numbers((network, transport), identification, seq, data_sum, head);
+    }
+
+    /// Writes what differs.
+    #[inline(always)]
+    fn put_numbers(
+        &self,
+        (network, transport): (usize, usize),
+        identification: u16,
+        seq: Seq,
+        data_sum: u16,
+        head: &mut [u8],
+    ) {
+        if let Some(sum) = self.network_sum {
+            let sum = sum.and_u16(identification).checksum();
+            let identification = identification.to_be_bytes();
+            put(head, network + IDENTIFICATION, identification);
+            put(head, network + NETWORK_CHECKSUM, sum.to_be_bytes());
+        }
+        let sum = self.transport_sum.and_u32(seq.0).and_u16(data_sum);
+        put(head, transport + SEQ, seq.0.to_be_bytes());
+        let sum = sum.checksum().to_be_bytes();
+        put(head, transport + TRANSPORT_CHECKSUM, sum);
     }
 }
 
 /// Writes some bytes of a template.
 #[inline(always)]
-fn put<const N: usize>(head: &mut [u8; TIMED_BYTES], at: usize, bytes: [u8; N]) {
+fn put<const N: usize>(head: &mut [u8], at: usize, bytes: [u8; N]) {
     head[at..at + N].copy_from_slice(&bytes);
 }
 
@@ -209,7 +227,17 @@ fn write_datagram(ports: (u16, u16), bytes: usize, sum: Sum, header: &mut [u8]) 
     put_words([ports, length | u32::from(sum)], header);
 }
 
+#[inline]
 fn write_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u8]) {
+    match (header.len(), timed_options(segment), syn_options(segment)) {
+        (TIMED_HEADER_BYTES, Some(options), _) => put_tcp(ports, segment, options, sum, header),
+        (SYN_HEADER_BYTES, _, Some(options)) => put_tcp(ports, segment, options, sum, header),
+        _ => write_any_segment(segment, ports, sum, header),
+    }
+}
+
+#[inline(never)]
+fn write_any_segment(segment: &Segment, ports: (u16, u16), sum: Sum, header: &mut [u8]) {
     let offset = (header.len() / 4) << 4;
     let (fixed, options) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
     write_options(segment, options);

@@ -1,15 +1,13 @@
 //! What surrounds the segments and messages that a flow sends, and where the parts of a frame are.
 
-use allosaur_packet::MacAddress;
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::transport::tcp as tcp_header;
 use allosaur_packet::transport::udp as udp_header;
 
-use super::encapsulation::Encapsulation;
 use super::{Addresses, CE};
+use crate::encapsulation::LinkPrefix;
 use crate::tcp::Segment;
 
-pub(super) const MACS_BYTES: usize = 12;
 pub(super) const IPV4_BYTES: usize = 20;
 pub(super) const IPV6_BYTES: usize = 40;
 /// Of a frame without FCS; what is shorter is padded with zeros.
@@ -20,10 +18,8 @@ const ECT_0: u8 = 0b10;
 /// What surrounds the segments that a flow sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'a> {
-    /// MAC addresses: to, from.
-    pub macs: (MacAddress, MacAddress),
-    /// What stands between them and the IP packet.
-    pub encapsulation: &'a Encapsulation,
+    /// What stands in front of its packets, which is that of the version of `addresses`.
+    pub link: &'a LinkPrefix,
     /// Source, destination.
     pub addresses: Addresses,
     /// Source, destination.
@@ -69,9 +65,9 @@ impl Content<'_> {
 }
 
 /// Bytes of a frame around the data of a segment without options.
-pub fn header_bytes(is_v6: bool, encapsulation: &Encapsulation) -> usize {
+pub fn header_bytes(is_v6: bool, link: &LinkPrefix) -> usize {
     let network = if is_v6 { IPV6_BYTES } else { IPV4_BYTES };
-    MACS_BYTES + encapsulation.prefix_bytes() + network + tcp_header::HEADER_BYTES_MIN
+    link.bytes() + network + tcp_header::HEADER_BYTES_MIN
 }
 
 /// Where the parts of a frame are.
@@ -99,7 +95,7 @@ impl Places {
 
 impl Envelope<'_> {
     pub(super) fn network_offset(&self) -> usize {
-        MACS_BYTES + self.encapsulation.prefix_bytes()
+        self.link.bytes()
     }
 
     pub(super) fn network_bytes(&self) -> usize {
@@ -122,14 +118,20 @@ impl Envelope<'_> {
     /// Where the parts of the frame around `content` are.
     #[inline]
     pub fn places(&self, content: &Content<'_>) -> Places {
+        self.places_around(content.header_bytes(), content.data_bytes())
+    }
+
+    /// The same for so many bytes of a TCP or UDP header, and of data.
+    #[inline(always)]
+    pub(super) fn places_around(&self, header_bytes: usize, data_bytes: usize) -> Places {
         let network = self.network_offset();
         let transport = network + self.network_bytes();
-        let payload = transport + content.header_bytes();
+        let payload = transport + header_bytes;
         Places {
             network,
             transport,
             payload,
-            end: payload + content.data_bytes(),
+            end: payload + data_bytes,
         }
     }
 

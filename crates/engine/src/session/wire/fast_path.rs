@@ -1,8 +1,9 @@
-//! The frames that flows mostly exchange, read and written at once: TCP or UDP over IPv4 without IP
-//! options or tags, and of TCP the headers that our own segments have. What differs in anything, or is
-//! wrong, is read again by `parse`, which knows why, and written by `emit`.
+//! The packets that flows mostly exchange, read and written at once: TCP or UDP over IPv4 without IP
+//! options or over IPv6 without extension headers, and of TCP the headers that our own segments have.
+//! What differs in anything, or is wrong, is read again by `parse`, which knows why, and written by
+//! `emit`.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::network::checksum::{self, Sum};
@@ -11,7 +12,7 @@ use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags};
 use allosaur_packet::transport::udp as udp_header;
 
-use super::envelope::{Content, Envelope, IPV4_BYTES, Places};
+use super::envelope::{Content, Envelope, IPV4_BYTES, IPV6_BYTES, Places};
 use super::parse::{Arrival, Received};
 use super::{
     Addresses, CE, MSS, SACK_PERMITTED, TIMESTAMPS_ONLY, TIMESTAMPS_ONLY_BYTES, WINDOW_SCALE,
@@ -27,7 +28,7 @@ const TCP_BYTES: usize = tcp_header::HEADER_BYTES_MIN;
 /// A TCP header with timestamps and nothing else.
 pub(super) const TIMED_HEADER_BYTES: usize = TCP_BYTES + TIMESTAMPS_ONLY_BYTES;
 /// That of a SYN that offers all that we know.
-const SYN_HEADER_BYTES: usize = TCP_BYTES + 4 * SYN_OPTIONS;
+pub(super) const SYN_HEADER_BYTES: usize = TCP_BYTES + 4 * SYN_OPTIONS;
 /// What stands in front of the data of a segment with timestamps and nothing else.
 pub const TIMED_BYTES: usize = TRANSPORT + TIMED_HEADER_BYTES;
 /// The options of a SYN that offers all that we know, in words.
@@ -35,31 +36,113 @@ const SYN_OPTIONS: usize = 6;
 /// Such a SYN.
 pub const SYN_BYTES: usize = TRANSPORT + SYN_HEADER_BYTES;
 
-/// Reads such a frame, and finds where in its head data begins that is not apart; `None` when it is
-/// none, or wrong: see `parse`. Data that is apart is not looked at, as its sum is known.
+/// Reads a frame that is [plain](is_plain), and finds where in its head data begins that is not apart;
+/// `None` when it is none of the fast path, or wrong: see `parse`. Data that is apart is not looked at,
+/// as its sum is known.
 #[inline(always)]
-pub fn read_fast(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
-    let headers: &[u8; HEADERS_BYTES] = frame.head.first_chunk()?;
-    // IPv4 with 20 bytes, which is no part of a larger packet.
-    let is_plain = half(headers, 12) == EtherType::IPV4.0
-        && headers[NETWORK] == 0x45
-        && half(headers, NETWORK + 6) & 0x3fff == 0;
+pub fn read_plain(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
+    read_ipv4(frame, NETWORK)
+}
+
+/// Whether the packet of a frame is IPv4 behind no tag.
+#[inline(always)]
+pub fn is_plain(frame: &SplitFrame<'_>) -> bool {
+    let header: Option<&[u8; ethernet::HEADER_BYTES]> = frame.head.first_chunk();
+    header.is_some_and(|header| half(header, ethernet::TYPE_OFFSET) == EtherType::IPV4.0)
+}
+
+/// The same for a packet of this type that begins at `at`, whatever is in front of it.
+#[inline]
+pub fn read_packet(
+    frame: &SplitFrame<'_>,
+    at: usize,
+    packet: EtherType,
+) -> Option<(Received, usize)> {
+    match packet {
+        EtherType::IPV4 => read_ipv4(frame, at),
+        EtherType::IPV6 => read_ipv6(frame, at),
+        _ => None,
+    }
+}
+
+/// What the network header of a packet says.
+struct Packet {
+    addresses: Addresses,
+    protocol: IpProtocol,
+    /// The sum over its addresses.
+    addresses_sum: Sum,
+    /// A router marked it.
+    is_marked: bool,
+    /// Where what it carries begins, and where it ends.
+    transport: usize,
+    end: usize,
+}
+
+/// IPv4 with a header of 20 bytes, which is no part of a larger packet.
+#[inline(always)]
+fn read_ipv4(frame: &SplitFrame<'_>, at: usize) -> Option<(Received, usize)> {
+    let headers: &[u8; IPV4_BYTES + TCP_BYTES] = frame.head.get(at..)?.first_chunk()?;
+    let is_plain = headers[0] == 0x45 && half(headers, 6) & 0x3fff == 0;
     if !is_plain || frame.frame_bytes() > usize::from(u16::MAX) {
         return None;
     }
-    let network: &[u8; IPV4_BYTES] = headers[NETWORK..].first_chunk()?;
+    let (network, fixed) = headers.split_first_chunk::<IPV4_BYTES>()?;
     if Sum::of_header(network).checksum() != 0 {
         return None;
     }
-    let end = NETWORK + usize::from(half(headers, NETWORK + 2));
-    if network[9] != IpProtocol::TCP.0 {
-        return read_datagram(network, frame, end);
+    let (from, to) = (word(network, 12), word(network, 16));
+    let packet = Packet {
+        addresses: Addresses::V4(Ipv4Addr::from_bits(from), Ipv4Addr::from_bits(to)),
+        protocol: IpProtocol(network[9]),
+        addresses_sum: Sum::default().and_u32(from).and_u32(to),
+        is_marked: network[1] & CE == CE,
+        transport: at + IPV4_BYTES,
+        end: at + usize::from(half(network, 2)),
+    };
+    if packet.protocol != IpProtocol::TCP {
+        return read_datagram(&packet, frame);
     }
-    let fixed: &[u8; TCP_BYTES] = headers[TRANSPORT..].first_chunk()?;
+    read_tcp(&packet, frame, fixed.first_chunk()?)
+}
+
+/// IPv6 whose header says at once what it carries.
+#[inline(always)]
+fn read_ipv6(frame: &SplitFrame<'_>, at: usize) -> Option<(Received, usize)> {
+    let packet = frame.head.get(at..)?;
+    let network: &[u8; IPV6_BYTES] = packet.first_chunk()?;
+    if network[0] >> 4 != 6 || frame.frame_bytes() > usize::from(u16::MAX) {
+        return None;
+    }
+    let addresses: &[u8; 32] = network[8..].first_chunk()?;
+    let (from, to) = addresses.split_first_chunk::<16>()?;
+    let to: [u8; 16] = *to.first_chunk()?;
+    let packet = Packet {
+        addresses: Addresses::V6((*from).into(), to.into()),
+        protocol: IpProtocol(network[6]),
+        addresses_sum: Sum::of_header(addresses),
+        is_marked: network[1] >> 4 & CE == CE,
+        transport: at + IPV6_BYTES,
+        end: at + IPV6_BYTES + usize::from(half(network, 4)),
+    };
+    if packet.protocol != IpProtocol::TCP {
+        return read_datagram(&packet, frame);
+    }
+    let fixed = frame.head[packet.transport..].first_chunk()?;
+    read_tcp(&packet, frame, fixed)
+}
+
+/// TCP with the options of a SYN of ours, with timestamps, or with none.
+#[inline(always)]
+fn read_tcp(
+    packet: &Packet,
+    frame: &SplitFrame<'_>,
+    fixed: &[u8; TCP_BYTES],
+) -> Option<(Received, usize)> {
     let header_bytes = 4 * usize::from(fixed[12] >> 4);
-    let (data, data_sum) = data_of(frame, TRANSPORT + header_bytes, end)?;
-    let pseudo_header = pseudo_header(network, IpProtocol::TCP, header_bytes + data.len());
-    let segment = &frame.head[TRANSPORT..];
+    let start = packet.transport + header_bytes;
+    let (data, data_sum) = data_of(frame, start, packet.end)?;
+    let pseudo_header = packet.pseudo_header(header_bytes + data.len());
+    let segment = &frame.head[packet.transport..];
     let (header_sum, timestamps) = match header_bytes {
         TIMED_HEADER_BYTES => {
             let header: &[u8; TIMED_HEADER_BYTES] = segment.first_chunk()?;
@@ -76,10 +159,9 @@ pub fn read_fast(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
                 sack_permitted: true,
                 timestamps: Some(options.timestamps),
                 window_scale: Some(options.window_scale),
-                ..fixed_fields(network, fixed, data.len())
+                ..fixed_fields(packet, fixed, data.len())
             };
-            let start = TRANSPORT + SYN_HEADER_BYTES;
-            return Some((received(network, fixed, Arrival::Tcp(read)), start));
+            return Some((packet.received(fixed, Arrival::Tcp(read)), start));
         }
         _ => return None,
     };
@@ -94,10 +176,28 @@ pub fn read_fast(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
     let timestamps = timestamps.map(|header| (word(header, 24), word(header, 28)));
     let read = Segment {
         timestamps,
-        ..fixed_fields(network, fixed, data.len())
+        ..fixed_fields(packet, fixed, data.len())
     };
-    let start = TRANSPORT + header_bytes;
-    Some((received(network, fixed, Arrival::Tcp(read)), start))
+    Some((packet.received(fixed, Arrival::Tcp(read)), start))
+}
+
+impl Packet {
+    /// The sum over the pseudo header of TCP or UDP with so many bytes.
+    #[inline(always)]
+    fn pseudo_header(&self, bytes: usize) -> Sum {
+        let protocol = u16::from(self.protocol.0);
+        self.addresses_sum.and_u16(protocol).and_u16(bytes as u16)
+    }
+
+    /// What is read of it when it brought this; `transport` begins with the ports.
+    #[inline(always)]
+    fn received<const BYTES: usize>(&self, transport: &[u8; BYTES], arrival: Arrival) -> Received {
+        Received {
+            addresses: self.addresses,
+            ports: (half(transport, 0), half(transport, 2)),
+            arrival,
+        }
+    }
 }
 
 /// What stands behind the headers of a packet, and its sum: from `start` to `end` of a frame.
@@ -119,31 +219,16 @@ pub(super) fn data_of<'f>(
     Some((data, sum))
 }
 
-/// What is read of a packet that brought this; `transport` begins with the ports.
-#[inline(always)]
-fn received<const BYTES: usize>(
-    network: &[u8; IPV4_BYTES],
-    transport: &[u8; BYTES],
-    arrival: Arrival,
-) -> Received {
-    let (source, destination) = addresses(network);
-    Received {
-        addresses: Addresses::V4(source, destination),
-        ports: (half(transport, 0), half(transport, 2)),
-        arrival,
-    }
-}
-
 /// What a segment says without its options.
 #[inline(always)]
-fn fixed_fields(network: &[u8; IPV4_BYTES], fixed: &[u8; TCP_BYTES], data_bytes: usize) -> Segment {
+fn fixed_fields(packet: &Packet, fixed: &[u8; TCP_BYTES], data_bytes: usize) -> Segment {
     Segment {
         seq: Seq(word(fixed, 4)),
         ack: Seq(word(fixed, 8)),
         flags: TcpFlags(fixed[13]),
         window: half(fixed, 14),
         len: data_bytes as u32,
-        ecn: network[1] & CE == CE,
+        ecn: packet.is_marked,
         ..Segment::default()
     }
 }
@@ -175,40 +260,21 @@ fn read_syn_options(segment: &[u8], sum: Sum) -> Option<SynOptions> {
 
 /// A datagram in one part that fills its packet, and has a checksum.
 #[inline(never)]
-fn read_datagram(
-    network: &[u8; IPV4_BYTES],
-    frame: &SplitFrame<'_>,
-    end: usize,
-) -> Option<(Received, usize)> {
-    let datagram = frame.head.get(TRANSPORT..end)?;
+fn read_datagram(packet: &Packet, frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
+    let datagram = frame.head.get(packet.transport..packet.end)?;
     let header: &[u8; udp_header::HEADER_BYTES] = datagram.first_chunk()?;
     let is_whole = !frame.is_split() && usize::from(half(header, 4)) == datagram.len();
     let has_checksum = half(header, 6) != 0;
-    if network[9] != IpProtocol::UDP.0 || !is_whole || !has_checksum {
+    if packet.protocol != IpProtocol::UDP || !is_whole || !has_checksum {
         return None;
     }
     let data = &datagram[header.len()..];
-    let sum = pseudo_header(network, IpProtocol::UDP, datagram.len());
+    let sum = packet.pseudo_header(datagram.len());
     let sum = sum.and_sum(Sum::of_header(header)).and(data);
     let arrival = Arrival::Udp(data.len() as u16);
     let is_right = sum.checksum() == 0;
-    let start = TRANSPORT + udp_header::HEADER_BYTES;
-    is_right.then(|| (received(network, header, arrival), start))
-}
-
-/// Source, destination.
-#[inline(always)]
-fn addresses(network: &[u8; IPV4_BYTES]) -> (Ipv4Addr, Ipv4Addr) {
-    (
-        Ipv4Addr::from_bits(word(network, 12)),
-        Ipv4Addr::from_bits(word(network, 16)),
-    )
-}
-
-#[inline(always)]
-fn pseudo_header(network: &[u8; IPV4_BYTES], protocol: IpProtocol, bytes: usize) -> Sum {
-    let (source, destination) = addresses(network);
-    checksum::pseudo_header_v4(source, destination, protocol, bytes as u16)
+    let start = packet.transport + udp_header::HEADER_BYTES;
+    is_right.then(|| (packet.received(header, arrival), start))
 }
 
 /// The 16-bit number at `at`, in the order of the wire.
@@ -224,45 +290,75 @@ pub(super) fn word<const BYTES: usize>(bytes: &[u8; BYTES], at: usize) -> u32 {
 }
 
 impl Envelope<'_> {
-    /// The same for a frame as most are: IPv4 without tags, and TCP with timestamps and nothing
-    /// else; `None` for others. But for its length all is known when the program is compiled. Its
-    /// envelope has [`Encapsulation::Ethernet`].
+    /// The same for a segment with timestamps and nothing else. In a frame as most are, over IPv4
+    /// without tags, all but its length is known when the program is compiled.
     #[inline(always)]
-    pub fn fast_places(is_plain: bool, segment: &Segment) -> Option<Places> {
-        let is_fast = segment.timestamps.is_some()
-            && segment.mss.is_none()
-            && segment.window_scale.is_none()
-            && !segment.sack_permitted
-            && segment.sack.as_slice().is_empty();
-        (is_plain && is_fast).then_some(Places {
-            network: NETWORK,
-            transport: TRANSPORT,
-            payload: TIMED_BYTES,
-            end: TIMED_BYTES + segment.len as usize,
-        })
+    pub fn timed_places(&self, segment: &Segment) -> Places {
+        if let (true, Addresses::V4(..)) = (self.link.is_ethernet(), self.addresses) {
+            return Places {
+                network: NETWORK,
+                transport: TRANSPORT,
+                payload: TIMED_BYTES,
+                end: TIMED_BYTES + segment.len as usize,
+            };
+        }
+        self.places_around(TIMED_HEADER_BYTES, segment.len as usize)
     }
 
-    /// The same for a SYN, or the answer to one, that offers all that we know, in such a frame.
-    #[inline]
-    pub fn syn_places(segment: &Segment) -> Option<Places> {
-        let is_fast = segment.len == 0 && segment.sack.as_slice().is_empty();
-        (is_fast && syn_options(segment).is_some()).then_some(Places {
-            network: NETWORK,
-            transport: TRANSPORT,
-            payload: SYN_BYTES,
-            end: SYN_BYTES,
-        })
-    }
-
-    /// Writes what stands in front of the data of a segment that has [`fast_places`] between addresses
-    /// of IPv4; the data has this sum. Nothing is written around others.
-    ///
-    /// [`fast_places`]: Envelope::fast_places
+    /// Writes what stands in front of the data of a segment with timestamps and nothing else, in a
+    /// frame without tags between addresses of IPv4; the data has this sum. Nothing is written around
+    /// others.
     #[inline(always)]
     pub fn write_timed(&self, segment: &Segment, data_sum: Sum, head: &mut [u8; TIMED_BYTES]) {
         if let (Addresses::V4(from, to), Some(options)) = (self.addresses, timed_options(segment)) {
             self.write_fast::<_, TIMED_BYTES>((from, to), segment, options, data_sum, head);
         }
+    }
+
+    /// The same for a SYN, or the answer to one, that offers all that we know.
+    #[inline(always)]
+    pub fn write_syn(&self, segment: &Segment, head: &mut [u8; SYN_BYTES]) {
+        if let (Addresses::V4(from, to), Some(options)) = (self.addresses, syn_options(segment)) {
+            let data_sum = Sum::default();
+            self.write_fast::<_, SYN_BYTES>((from, to), segment, options, data_sum, head);
+        }
+    }
+
+    /// Writes what stands in front of the data of a segment with timestamps and nothing else, whatever
+    /// stands in front of its packet; the data has this sum.
+    ///
+    /// # Panics
+    ///
+    /// When `head` is shorter than that.
+    #[inline(always)]
+    pub fn write_timed_behind(&self, segment: &Segment, data_sum: Sum, head: &mut [u8]) {
+        let Some(options) = timed_options(segment) else {
+            return;
+        };
+        let content = Content::Tcp(segment);
+        let segment_bytes = TIMED_HEADER_BYTES + segment.len as usize;
+        let packet_bytes = self.network_bytes() + segment_bytes;
+        self.link.write(packet_bytes, || self.flow_hash(), head);
+        let packet = &mut head[self.link.bytes()..];
+        let (sum, header) = match self.addresses {
+            Addresses::V4(from, to) => {
+                let (header, rest) = packet.split_first_chunk_mut().expect("it has its length");
+                (
+                    self.write_ipv4((from, to), &content, segment_bytes, header),
+                    rest,
+                )
+            }
+            Addresses::V6(from, to) => {
+                let (header, rest) = packet.split_first_chunk_mut().expect("it has its length");
+                (
+                    self.write_ipv6((from, to), &content, segment_bytes, header),
+                    rest,
+                )
+            }
+        };
+        let header: Option<&mut [u8; TIMED_HEADER_BYTES]> = header.first_chunk_mut();
+        let header = header.expect("it has its length");
+        put_tcp(self.ports, segment, options, sum.and_sum(data_sum), header);
     }
 
     /// All that stands in front of the data of a segment, where the length of each header is known
@@ -285,20 +381,7 @@ impl Envelope<'_> {
             return;
         };
         let sum = self.write_plain((from, to), &content, segment_bytes, front);
-        let mut words = [
-            u32::from(self.ports.0) << 16 | u32::from(self.ports.1),
-            segment.seq.0,
-            segment.ack.0,
-            join([(header_bytes * 4) as u8, segment.flags.0], segment.window),
-            // The checksum, and nothing urgent.
-            0,
-        ];
-        let sum = words.into_iter().fold(sum, Sum::and_u32);
-        let sum = options.into_iter().fold(sum, Sum::and_u32);
-        words[4] = u32::from(sum.and_sum(data_sum).checksum()) << 16;
-        let (fixed, rest) = header.split_at_mut(tcp_header::HEADER_BYTES_MIN);
-        put_words(words, fixed);
-        put_words(options, rest);
+        put_tcp(self.ports, segment, options, sum.and_sum(data_sum), header);
     }
 
     /// The header of Ethernet and that of IPv4, as most frames have them. Returns the sum over the
@@ -311,9 +394,40 @@ impl Envelope<'_> {
         segment_bytes: usize,
         front: &mut [u8; TRANSPORT],
     ) -> Sum {
-        let ([t0, t1, t2, t3, t4, t5], [f0, f1, f2, f3, f4, f5]) = (self.macs.0.0, self.macs.1.0);
-        let link = [t0, t1, t2, t3, t4, t5, f0, f1, f2, f3, f4, f5, 8, 0];
-        front[..link.len()].copy_from_slice(&link);
+        let (link, network) = front.split_at_mut(NETWORK);
+        link.copy_from_slice(self.link.ethernet());
+        let network = network.first_chunk_mut().expect("an IPv4 header is left");
+        self.write_ipv4((from, to), content, segment_bytes, network)
+    }
+
+    /// The header of IPv6. Returns the sum over the pseudo header.
+    #[inline(always)]
+    pub(super) fn write_ipv6(
+        &self,
+        (from, to): (Ipv6Addr, Ipv6Addr),
+        content: &Content<'_>,
+        segment_bytes: usize,
+        header: &mut [u8; IPV6_BYTES],
+    ) -> Sum {
+        let protocol = content.protocol();
+        let first = 6 << 28 | u32::from(self.class(content)) << 20;
+        header[..4].copy_from_slice(&first.to_be_bytes());
+        header[4..6].copy_from_slice(&(segment_bytes as u16).to_be_bytes());
+        header[6..8].copy_from_slice(&[protocol.0, self.time_to_live]);
+        header[8..24].copy_from_slice(&from.octets());
+        header[24..].copy_from_slice(&to.octets());
+        checksum::pseudo_header_v6(from, to, protocol, segment_bytes as u32)
+    }
+
+    /// The header of IPv4. Returns the sum over the pseudo header.
+    #[inline(always)]
+    pub(super) fn write_ipv4(
+        &self,
+        (from, to): (Ipv4Addr, Ipv4Addr),
+        content: &Content<'_>,
+        segment_bytes: usize,
+        header: &mut [u8; IPV4_BYTES],
+    ) -> Sum {
         let protocol = content.protocol();
         let total = (IPV4_BYTES + segment_bytes) as u16;
         // Do not fragment: our segments have the size that the way allows.
@@ -327,9 +441,51 @@ impl Envelope<'_> {
         ];
         let sum = words.into_iter().fold(Sum::default(), Sum::and_u32);
         words[2] |= u32::from(sum.checksum());
-        put_words(words, &mut front[link.len()..]);
+        put_words(words, header);
         checksum::pseudo_header_v4(from, to, protocol, segment_bytes as u16)
     }
+}
+
+/// A TCP header with these options; `sum` is that of what it covers besides.
+#[inline(always)]
+pub(super) fn put_tcp<const OPTIONS: usize>(
+    ports: (u16, u16),
+    segment: &Segment,
+    options: [u32; OPTIONS],
+    sum: Sum,
+    header: &mut [u8],
+) {
+    let header_bytes = TCP_BYTES + 4 * OPTIONS;
+    let mut words = [
+        u32::from(ports.0) << 16 | u32::from(ports.1),
+        segment.seq.0,
+        segment.ack.0,
+        join([(header_bytes * 4) as u8, segment.flags.0], segment.window),
+        // The checksum, and nothing urgent.
+        0,
+    ];
+    let sum = words.into_iter().fold(sum, Sum::and_u32);
+    let sum = options.into_iter().fold(sum, Sum::and_u32);
+    words[4] = u32::from(sum.checksum()) << 16;
+    let (fixed, rest) = header.split_at_mut(TCP_BYTES);
+    put_words(words, fixed);
+    put_words(options, rest);
+}
+
+/// Whether a segment has timestamps and no other option.
+#[inline(always)]
+pub fn is_timed(segment: &Segment) -> bool {
+    segment.timestamps.is_some()
+        && segment.mss.is_none()
+        && segment.window_scale.is_none()
+        && !segment.sack_permitted
+        && segment.sack.as_slice().is_empty()
+}
+
+/// Whether a segment is a SYN, or the answer to one, that offers all that we know.
+#[inline]
+pub fn is_full_syn(segment: &Segment) -> bool {
+    segment.len == 0 && segment.sack.as_slice().is_empty() && syn_options(segment).is_some()
 }
 
 /// The options of a segment with timestamps, where it has no others.

@@ -1,11 +1,10 @@
 //! Between frames and what they mean to a flow: `parse` reads one of TCP or UDP, and `emit` writes one
 //! around data that somebody else writes; those of the fast path `fast_path` reads and writes sooner.
-//! `envelope` is what surrounds the data, `encapsulation` what stands in front of the IP packet,
-//! `coalesce` finds segments that can be handled as one, and `icmp_error` reads what routers say.
+//! `envelope` is what surrounds the data, `coalesce` finds segments that can be handled as one, and
+//! `icmp_error` reads what routers say. What stands in front of packets is `crate::encapsulation`.
 
 mod coalesce;
 mod emit;
-mod encapsulation;
 mod envelope;
 mod fast_path;
 mod icmp_error;
@@ -18,9 +17,10 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 
 pub use coalesce::coalesce;
 pub use emit::HeaderTemplate;
-pub use encapsulation::{ETHERNET, Encapsulation, Stripped, Tunnel};
 pub use envelope::{Content, Envelope, Places, header_bytes};
-pub use fast_path::{SYN_BYTES, TIMED_BYTES, read_fast};
+pub use fast_path::{
+    SYN_BYTES, TIMED_BYTES, is_full_syn, is_plain, is_timed, read_packet, read_plain,
+};
 pub use icmp_error::{IcmpError, PacketFate, read_icmp_error};
 pub use parse::{Arrival, Damage, Received, Refusal, read, read_damaged, read_split};
 
@@ -59,12 +59,14 @@ fn pseudo_header(addresses: Addresses, protocol: IpProtocol, bytes: usize) -> Su
 mod tests {
     use allosaur_packet::MacAddress;
     use allosaur_packet::frame;
+    use allosaur_packet::link::ethernet::EtherType;
     use allosaur_packet::shared_payload::SplitFrame;
     use allosaur_packet::transport::tcp::TcpFlags;
     use allosaur_packet::transport::tcp_options::{SackBlock, SackBlocks};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::encapsulation::{Encapsulation, LinkPrefix, Stripped};
     use crate::tcp::{Segment, Seq};
 
     fn some_addresses() -> impl Strategy<Value = Addresses> {
@@ -72,6 +74,20 @@ mod tests {
             any::<(u32, u32)>().prop_map(|(a, b)| Addresses::V4(a.into(), b.into())),
             any::<(u128, u128)>().prop_map(|(a, b)| Addresses::V6(a.into(), b.into())),
         ]
+    }
+
+    /// What stands in front of packets; it lives as long as the tests.
+    fn link(
+        macs: (MacAddress, MacAddress),
+        encapsulation: &Encapsulation,
+        addresses: Addresses,
+    ) -> &'static LinkPrefix {
+        let packet = match addresses {
+            Addresses::V4(..) => EtherType::IPV4,
+            Addresses::V6(..) => EtherType::IPV6,
+        };
+        let prefix = LinkPrefix::new(macs.0, macs.1, encapsulation, packet);
+        Box::leak(Box::new(prefix))
     }
 
     static TAGS: [Encapsulation; 3] = [
@@ -95,8 +111,7 @@ mod tests {
         ) -> Envelope<'static> {
             let macs = (MacAddress(macs.0), MacAddress(macs.1));
             Envelope {
-                macs,
-                encapsulation: &TAGS[tags],
+                link: link(macs, &TAGS[tags], addresses),
                 addresses,
                 ports,
                 type_of_service,
@@ -136,6 +151,18 @@ mod tests {
         }
     }
 
+    /// Reads a frame on the fast path, whatever stands in front of its packet.
+    fn read_behind(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
+        match Encapsulation::Ethernet.strip(frame.head) {
+            Stripped::Packet {
+                packet_offset,
+                packet,
+                ..
+            } => read_packet(frame, packet_offset, packet),
+            _ => None,
+        }
+    }
+
     fn written(envelope: &Envelope<'_>, content: &Content<'_>) -> Vec<u8> {
         let mut frame = vec![0xaa; envelope.frame_bytes(content)];
         envelope.write(content, &mut frame, |data| {
@@ -152,7 +179,14 @@ mod tests {
         fn a_segment_is_read_as_it_was_written(envelope in some_envelope(), segment in some_segment()) {
             let frame = written(&envelope, &Content::Tcp(&segment));
             let layout = frame::parse(&frame);
-            prop_assert_eq!(&Encapsulation::of(&layout), envelope.encapsulation);
+            let came_in = Encapsulation::of(&layout);
+            let (tags, addresses) = (&frame[..envelope.link.bytes()], envelope.addresses);
+            let (to, from) = (&frame[..6], &frame[6..12]);
+            let mac = |bytes: &[u8]| MacAddress(*bytes.first_chunk().expect("it is there"));
+            let again = link((mac(to), mac(from)), &came_in, addresses);
+            let mut prefix = vec![0; again.bytes()];
+            again.write(0, || 0, &mut prefix);
+            prop_assert_eq!(&prefix[..], tags);
             let received = read(&frame, &layout).expect("it is right");
             prop_assert_eq!(received.addresses, envelope.addresses);
             prop_assert_eq!(received.ports, envelope.ports);
@@ -191,19 +225,17 @@ mod tests {
                 let at = place.index(frame.len());
                 frame[at] ^= bits;
             }
-            let is_plain = matches!(envelope.encapsulation, Encapsulation::Ethernet)
-                && matches!(envelope.addresses, Addresses::V4(..));
             let is_fast = datagram.is_some()
                 || offers_all
                 || segment.mss.is_none()
                     && segment.window_scale.is_none()
                     && !segment.sack_permitted
                     && segment.sack.as_slice().is_empty();
-            let is_fast = is_plain && is_fast && damage.is_none();
+            let is_fast = is_fast && damage.is_none();
 
             let layout = frame::parse(&frame);
             let whole = SplitFrame::whole(0, &frame);
-            let fast = read_fast(&whole);
+            let fast = read_behind(&whole);
             if let Some((received, start)) = fast {
                 prop_assert_eq!(received.data(&whole, start), layout.payload(&frame));
                 let read = read(&frame, &layout).expect("it is right");
@@ -220,7 +252,7 @@ mod tests {
                 payload: if is_apart { payload } else { &[] },
                 payload_sum: Sum::of(payload).folded(),
             };
-            let fast = read_fast(&split);
+            let fast = read_behind(&split);
             if let Some((received, start)) = fast {
                 prop_assert_eq!(received.data(&split, start), payload);
                 let (_, read) = read_split(&split).expect("it is right");
@@ -232,16 +264,10 @@ mod tests {
         #[test]
         fn a_template_writes_what_is_written_from_nothing(
             envelope in some_envelope(),
-            ends in any::<(u32, u32)>(),
             segment in some_segment(),
             timestamps in any::<(u32, u32)>(),
             moved in any::<(u16, u32)>(),
         ) {
-            let envelope = Envelope {
-                encapsulation: &ETHERNET,
-                addresses: Addresses::V4(ends.0.into(), ends.1.into()),
-                ..envelope
-            };
             let first = Segment {
                 mss: None,
                 window_scale: None,
@@ -254,11 +280,14 @@ mod tests {
             let other = Segment { seq: Seq(moved.1), ..first };
             let envelope = Envelope { identification: moved.0, ..envelope };
             let whole = written(&envelope, &Content::Tcp(&other));
-            let end = TIMED_BYTES + first.len as usize;
-            let data_sum = Sum::of(&whole[TIMED_BYTES..end]).folded();
-            let mut head = [0xaa; TIMED_BYTES];
-            template.write(moved.0, other.seq, data_sum, &mut head);
-            prop_assert_eq!(&head[..], &whole[..TIMED_BYTES]);
+            let start = template.bytes();
+            let data = &whole[start..start + first.len as usize];
+            let mut head = vec![0xaa; start];
+            template.write(moved.0, other.seq, Sum::of(data).folded(), &mut head);
+            prop_assert_eq!(&head[..], &whole[..start]);
+            let mut head = vec![0xaa; start];
+            envelope.write_timed_behind(&other, Sum::of(data), &mut head);
+            prop_assert_eq!(&head[..], &whole[..start]);
         }
 
         #[test]
@@ -271,9 +300,11 @@ mod tests {
             other in (1..7usize, 0..9u8),
             splits in any::<bool>(),
         ) {
+            let addresses = Addresses::V4(ends.0.into(), ends.1.into());
+            let macs = (MacAddress([2; 6]), MacAddress([4; 6]));
             let envelope = Envelope {
-                encapsulation: &ETHERNET,
-                addresses: Addresses::V4(ends.0.into(), ends.1.into()),
+                link: link(macs, &Encapsulation::Ethernet, addresses),
+                addresses,
                 ..envelope
             };
             let first = Segment {
@@ -320,7 +351,8 @@ mod tests {
                 (place, 3) => place + 1,
                 (place, _) => place,
             };
-            let all = coalesce(&frames[0], &first, &frames[1..], u32::MAX);
+            let behind = || frames[1..].iter().map(|frame| Some(*frame));
+            let all = coalesce(&frames[0], &first, behind(), u32::MAX);
             let bytes: u32 = lens[..taken].iter().sum();
             let expected = (taken > 1).then(|| Segment {
                 len: bytes,
@@ -329,7 +361,7 @@ mod tests {
                 ..first
             });
             prop_assert_eq!(all, expected);
-            let fewer = coalesce(&frames[0], &first, &frames[1..], bytes - 1);
+            let fewer = coalesce(&frames[0], &first, behind(), bytes - 1);
             let coalesced = |segment: Option<Segment>| segment.map_or(0, |it| it.coalesced);
             prop_assert_eq!(coalesced(fewer), coalesced(expected).saturating_sub(1));
         }
@@ -351,7 +383,7 @@ mod tests {
         ) {
             let mut frame = written(&envelope, &Content::Tcp(&segment));
             let is_v4 = matches!(envelope.addresses, Addresses::V4(..));
-            let from = envelope.network_offset() + if is_v4 { 0 } else { 8 };
+            let from = envelope.link.bytes() + if is_v4 { 0 } else { 8 };
             let layout = frame::parse(&frame);
             let at = from + place.index(usize::from(layout.end_offset) - from);
             frame[at] ^= 1u8 << bit;

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use allosaur_engine::session::{Encapsulation, FlowTimes};
+use allosaur_engine::encapsulation::Encapsulation;
+use allosaur_engine::session::FlowTimes;
 use allosaur_engine::stateful::{
     Config, Event, FlowPortInfo, FlowTableCounters, GroupCounters, Holdings, RunIndex, RunLimits,
     StatefulCommand, StatefulEngine,

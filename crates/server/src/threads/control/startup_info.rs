@@ -4,8 +4,8 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::flow_stats::Tagging;
-use allosaur_engine::session::Encapsulation;
 use allosaur_engine::stateful;
 use allosaur_engine::template::{PoolShare, Side};
 use allosaur_engine::vm::Checksums;

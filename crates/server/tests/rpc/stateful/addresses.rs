@@ -151,7 +151,8 @@ fn whole(value: &Value) -> Value {
 
 #[test]
 fn a_topology_is_checked_told_shown_and_forgotten() {
-    use allosaur_engine::session::{Encapsulation, LinkAddresses};
+    use allosaur_engine::encapsulation::Encapsulation;
+    use allosaur_engine::session::LinkAddresses;
     let mut server = Owned::new(1);
     server.ok("topo_fragment", whole(&topology()));
     let Some((0, FlowCommand::Command(StatefulCommand::SetTopology(routes)))) = server.told.pop()
@@ -163,17 +164,17 @@ fn a_topology_is_checked_told_shown_and_forgotten() {
         peer: MacAddress([2, 0, 0, 0, 0, 2]),
         encapsulation: Encapsulation::Ethernet,
     };
-    let by_interface = routes.link(0, 0x1000_0005, own.clone());
+    let by_interface = routes.link(0, 0x1000_0005, own);
     assert_eq!(by_interface.own, MacAddress([2, 0, 0, 0, 1, 1]));
     assert_eq!(by_interface.peer, MacAddress([2, 0, 0, 0, 0, 0x11]));
     assert_eq!(by_interface.encapsulation, Encapsulation::Vlan(7));
-    let by_port = routes.link(0, 0x1000_000a, own.clone());
+    let by_port = routes.link(0, 0x1000_000a, own);
     assert_eq!(
         (by_port.own, by_port.encapsulation),
         (own.own, Encapsulation::Ethernet)
     );
     assert_eq!(by_port.peer, MacAddress([2, 0, 0, 0, 0, 0x22]));
-    assert_eq!(routes.link(0, 0x1000_0015, own.clone()).peer, own.peer);
+    assert_eq!(routes.link(0, 0x1000_0015, own).peer, own.peer);
     let shown = server.ok("topo_get", json!({}));
     assert_eq!(shown, json!({"topo_data": topology()}));
     server.load("_", &profile(&[]));

@@ -1,6 +1,6 @@
 //! What data threads are told of runs: starting, changing, stopping, forgetting, and lost threads.
 
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{RunLimits, StatefulCommand};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_server::control::worker_command::FlowCommand;

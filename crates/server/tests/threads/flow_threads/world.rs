@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use allosaur_engine::session::Encapsulation;
+use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{
     Config, EndCause, Event, FlowPortInfo, GroupCounters, RunIndex, RunLimits, StatefulCommand,
 };

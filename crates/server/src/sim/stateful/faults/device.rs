@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use allosaur_engine::session::wire::{
-    self, Addresses, Arrival, Content, Encapsulation, Envelope, Received,
-};
+use allosaur_engine::encapsulation::Encapsulation;
+use allosaur_engine::session::LinkAddresses;
+use allosaur_engine::session::wire::{self, Addresses, Arrival, Content, Envelope, Received};
 use allosaur_engine::tcp::{Segment, Seq};
 use allosaur_engine::template::Side;
 use allosaur_packet::MacAddress;
@@ -369,9 +369,13 @@ fn make(
     addresses: Addresses,
     ports: (u16, u16),
 ) -> Vec<u8> {
+    let link = LinkAddresses {
+        own: macs.1,
+        peer: macs.0,
+        encapsulation: Encapsulation::Ethernet,
+    };
     let envelope = Envelope {
-        macs,
-        encapsulation: &Encapsulation::Ethernet,
+        link: &link.prefix(matches!(addresses, Addresses::V6(..))),
         addresses,
         ports,
         type_of_service: 0,

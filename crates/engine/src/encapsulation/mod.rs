@@ -1,0 +1,138 @@
+//! What stands between the MAC addresses of a frame and its IP packet, as a value: tags, or a tunnel.
+//!
+//! | what | where |
+//! |---|---|
+//! | the value: compared and hashed by what is in it | here |
+//! | the list of tunnels, and what each of them says | `tunnel`, a file for each beside it |
+//! | the bytes of a value, and what of them depends on the packet | `prefix` |
+//!
+//! A value is small and copied; nothing is allocated or shared between cores for one that a frame brings.
+
+mod prefix;
+mod tunnel;
+mod vxlan;
+
+use allosaur_packet::frame::Layout;
+use allosaur_packet::link::ethernet::{self, EtherType};
+
+pub(crate) use prefix::flow_hash;
+pub use prefix::{LinkPrefix, PREFIX_BYTES_MAX, PrefixBuilder};
+pub use tunnel::{Stripped, Tunnel, TunnelKind};
+pub use vxlan::{VNI_MAX, Vxlan};
+
+const TAG_BYTES: usize = 4;
+
+/// What stands between the MAC addresses of a frame and its IP packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Encapsulation {
+    /// The type of the packet.
+    #[default]
+    Ethernet,
+    /// A VLAN tag, by its tag control information (IEEE 802.1Q).
+    Vlan(u16),
+    /// A service tag and a VLAN tag in it (IEEE 802.1ad).
+    QinQ {
+        /// The tag control information of the service tag.
+        outer: u16,
+        /// That of the tag in it.
+        inner: u16,
+    },
+    /// A tunnel.
+    Tunnel(Tunnel),
+}
+
+impl Encapsulation {
+    /// The tags of a frame that arrived, for what is sent back.
+    pub fn of(layout: &Layout) -> Encapsulation {
+        Encapsulation::of_tags(layout.vlans())
+    }
+
+    /// What has these tags, by their tag control information, the outer first.
+    pub fn of_tags(tags: &[u16]) -> Encapsulation {
+        match *tags {
+            [] => Encapsulation::Ethernet,
+            [tag] => Encapsulation::Vlan(tag),
+            [outer, inner, ..] => Encapsulation::QinQ { outer, inner },
+        }
+    }
+
+    /// The network that the addresses of its packets belong to; 0 where there is no tunnel.
+    #[inline]
+    pub fn network(&self) -> u32 {
+        match self {
+            Encapsulation::Tunnel(tunnel) => tunnel.network(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it is a tunnel: frames of its port are recognised by it.
+    #[inline]
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self, Encapsulation::Tunnel(_))
+    }
+
+    /// Writes it, and last the type of the packet.
+    pub(crate) fn push(&self, packet: EtherType, prefix: &mut PrefixBuilder) {
+        match *self {
+            Encapsulation::Ethernet => prefix.push(&packet.0.to_be_bytes()),
+            Encapsulation::Vlan(tag) => {
+                prefix.push_tag(EtherType::VLAN, tag);
+                prefix.push(&packet.0.to_be_bytes());
+            }
+            Encapsulation::QinQ { outer, inner } => {
+                prefix.push_tag(EtherType::QINQ, outer);
+                prefix.push_tag(EtherType::VLAN, inner);
+                prefix.push(&packet.0.to_be_bytes());
+            }
+            Encapsulation::Tunnel(tunnel) => tunnel.push(packet, prefix),
+        }
+    }
+
+    /// Where the packet of a frame begins that came to a port with this encapsulation, and in what it
+    /// came. A frame that came in no tunnel is taken by its tags.
+    #[inline]
+    pub fn strip(&self, frame: &[u8]) -> Stripped {
+        match self {
+            Encapsulation::Tunnel(tunnel) => tunnel.strip(frame),
+            _ => Encapsulation::strip_tags(frame),
+        }
+    }
+
+    /// The same for a frame without a tunnel.
+    #[inline]
+    pub(crate) fn strip_tags(frame: &[u8]) -> Stripped {
+        const TYPE: usize = ethernet::TYPE_OFFSET;
+        // With two tags and the type of the packet; no packet is so short that it has less.
+        let Some(headers): Option<&[u8; TYPE + 2 * TAG_BYTES + 2]> = frame.first_chunk() else {
+            return Stripped::Other;
+        };
+        let half = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
+        let (first, second, third) = (TYPE, TYPE + TAG_BYTES, TYPE + 2 * TAG_BYTES);
+        let (at, came_in) = if !EtherType(half(first)).is_vlan() {
+            (first, Encapsulation::Ethernet)
+        } else if !EtherType(half(second)).is_vlan() {
+            (second, Encapsulation::Vlan(half(first + 2)))
+        } else {
+            let (outer, inner) = (half(first + 2), half(second + 2));
+            (third, Encapsulation::QinQ { outer, inner })
+        };
+        Stripped::Packet {
+            packet_offset: at + 2,
+            packet: EtherType(half(at)),
+            came_in,
+        }
+    }
+}
+
+impl From<Option<u16>> for Encapsulation {
+    /// A VLAN tag, or none.
+    fn from(tag: Option<u16>) -> Encapsulation {
+        tag.map_or(Encapsulation::Ethernet, Encapsulation::Vlan)
+    }
+}
+
+impl From<Vxlan> for Encapsulation {
+    fn from(vxlan: Vxlan) -> Encapsulation {
+        Encapsulation::Tunnel(Tunnel::Vxlan(vxlan))
+    }
+}
