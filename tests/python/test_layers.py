@@ -38,6 +38,8 @@ def test_ipv6_and_vlan_of_a_port(live: STLClient) -> None:
     live.set_vlan(ports=[0], vlan=[100, 200])
     live.set_vlan(ports=[0], vlan=7)
     live.clear_vlan(ports=[0])
+    live.set_vxlan(ports=[0], vni=100, local="192.0.2.1", remote="192.0.2.2", inner_mac="02:00:00:00:00:02")
+    live.set_vxlan(ports=[0])
 
 
 def test_pushed_packets_arrive(live: STLClient) -> None:

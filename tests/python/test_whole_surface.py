@@ -102,6 +102,7 @@ SURFACE = {
     "set_timeout": "timeout_sec",
     "set_verbose": "level",
     "set_vlan": "ports vlan",
+    "set_vxlan": "ports vni local remote udp_port inner_mac any_vni",
     "start": "ports mult force duration total core_mask synchronized",
     "start_capture": "tx_ports rx_ports limit mode bpf_filter endpoint snaplen",
     "start_capture_port": "port endpoint bpf_filter",
@@ -166,6 +167,8 @@ def use_everything(client: STLClient, transport: MockTransport, tmp_path: Path) 
     client.conf_ipv6(0, True, "2001:db8::1")
     client.set_vlan([0], [1, 2])
     client.clear_vlan([0])
+    client.set_vxlan([0], 100, "192.0.2.1", "192.0.2.2", inner_mac="02:00:00:00:00:02")
+    client.set_vxlan([0])
     client.set_service_mode()
     client._layers.configure("set_l3", [0], src_addr="192.0.2.1", dst_addr="192.0.2.2")
     client._layers.configure("set_l3", [0], src_addr="192.0.2.1", dst_addr="192.0.2.2", resolved_mac="02::01")

@@ -62,6 +62,7 @@ pub enum PortMethod {
     SetL3,
     ConfigureIpv6,
     SetVlan,
+    SetVxlan,
     PortStats,
     PortXstatsNames,
     PortXstatsValues,

@@ -312,6 +312,7 @@ class STLClient(SaysWhatIsMissing):
     conf_ipv6 = delegate("_layers", Layers.conf_ipv6)
     set_vlan = delegate("_layers", Layers.set_vlan)
     clear_vlan = delegate("_layers", Layers.clear_vlan)
+    set_vxlan = delegate("_layers", Layers.set_vxlan)
     push_packets = delegate("_layers", Layers.push_packets)
 
     # ARP, ping, scans, maps, and contexts for services.

@@ -62,6 +62,31 @@ class Layers:
         """No VLAN tags on the client's own packets."""
         self.set_vlan(ports)
 
+    def set_vxlan(
+        self,
+        ports: Ports = None,
+        vni: int | None = None,
+        local: str | None = None,
+        remote: str | None = None,
+        udp_port: int = 4789,
+        inner_mac: str | None = None,
+        any_vni: bool = False,
+    ) -> None:
+        """The network of VXLAN that the flows of ports are in; without ``vni`` they are in none.
+
+        ``local`` and ``remote`` are the addresses of the two ends (default: the port's own, and its
+        gateway), ``inner_mac`` is where frames go inside of the tunnel (default: the port's destination).
+        With ``any_vni``, frames of any network are taken, and answered in it. Streams have the headers of
+        their packets. TRex's servers do not know it.
+        """
+        vxlan: dict[str, Any] | None = None
+        if vni is not None:
+            vxlan = {"vni": vni, "udp_port": udp_port, "any_vni": bool(any_vni)}
+            given = {"local": local, "remote": remote, "inner_mac": inner_mac}
+            vxlan.update((name, value) for name, value in given.items() if value is not None)
+        chosen = self._connection.ports_of(ports, self._connection.acquired_ports)
+        self.configure("set_vxlan", chosen, vxlan=vxlan)
+
     def push_packets(
         self,
         pkts: bytes | Packet | PacketBuffer | Sequence[bytes | Packet | PacketBuffer],

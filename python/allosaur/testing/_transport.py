@@ -254,6 +254,10 @@ class MockTransport(MockPackets):
         self._owned(params).attributes["vlan"] = {"tags": params["vlan"]}
         return {}
 
+    def _do_set_vxlan(self, params: dict[str, Any]) -> Any:
+        self._owned(params)
+        return {}
+
     def _do_add_stream(self, params: dict[str, Any]) -> Any:
         port = self._owned(params)
         profile = port.profiles.setdefault(params["profile_id"], _MockProfile())

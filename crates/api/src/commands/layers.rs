@@ -101,6 +101,82 @@ impl SetVlan {
     }
 }
 
+/// The highest network number of VXLAN.
+pub const VNI_MAX: u32 = (1 << 24) - 1;
+/// Where VXLAN listens (RFC 7348, section 8).
+const VXLAN_PORT: u16 = 4789;
+
+/// Parameters of `set_vxlan`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct SetVxlan {
+    /// Accepted; nothing here takes long.
+    #[schemars(extend("x-default" = "true"))]
+    pub block: Option<bool>,
+    /// The tunnel; none takes it away.
+    #[serde(default)]
+    pub vxlan: Option<VxlanTunnel>,
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+}
+
+/// One end of a network of VXLAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VxlanTunnel {
+    /// The number of the network, 0 to 16777215.
+    pub vni: u32,
+    /// The address of this end (VTEP).
+    #[serde(default, deserialize_with = "some_ipv4")]
+    #[schemars(with = "Option<String>", extend("x-default" = "the port's IPv4 address"))]
+    pub local: Option<Ipv4Addr>,
+    /// The address of the other end, which clients send to. Servers answer to whoever asked.
+    #[serde(default, deserialize_with = "some_ipv4")]
+    #[schemars(with = "Option<String>", extend("x-default" = "the port's gateway"))]
+    pub remote: Option<Ipv4Addr>,
+    /// The UDP port of both ends.
+    #[serde(default = "vxlan_port")]
+    pub udp_port: u16,
+    /// Where frames go inside of the tunnel.
+    #[serde(default, deserialize_with = "some_mac")]
+    #[schemars(with = "Option<String>", extend("x-default" = "the port's destination"))]
+    pub inner_mac: Option<[u8; 6]>,
+    /// Takes frames of any network, and answers in it.
+    #[serde(default)]
+    pub any_vni: bool,
+}
+
+fn vxlan_port() -> u16 {
+    VXLAN_PORT
+}
+
+impl VxlanTunnel {
+    /// One with nothing but a number.
+    pub fn new(vni: u32) -> VxlanTunnel {
+        VxlanTunnel {
+            vni,
+            local: None,
+            remote: None,
+            udp_port: VXLAN_PORT,
+            inner_mac: None,
+            any_vni: false,
+        }
+    }
+}
+
+impl SetVxlan {
+    /// Reads the parameters.
+    pub fn parse(fields: &Fields<'_>) -> Result<SetVxlan, FieldError> {
+        let params: SetVxlan = fields.read()?;
+        let vni = params.vxlan.map_or(0, |vxlan| vxlan.vni);
+        if vni > VNI_MAX {
+            let problem = format!("has vni {vni}; give 0 to {VNI_MAX}");
+            return Err(fields.bad("vxlan", problem));
+        }
+        Ok(params)
+    }
+}
+
 /// Parameters of `push_pkts`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct PushPackets<'a> {
@@ -176,6 +252,10 @@ pub(crate) fn ipv4<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Add
             "is '{text:.64}'; give an IPv4 address such as 192.0.2.1"
         ))
     })
+}
+
+fn some_ipv4<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ipv4Addr>, D::Error> {
+    ipv4(deserializer).map(Some)
 }
 
 fn some_ipv6<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ipv6Addr>, D::Error> {
@@ -271,6 +351,26 @@ pub const COMMANDS: &[Command] = &[
         ],
         example: Example {
             params: r#"{"port_id": 0, "vlan": [100, 200], "block": false}"#,
+            result: "{}",
+        },
+    },
+    Command {
+        method: Method::Ports(PortMethod::SetVxlan),
+        name: "set_vxlan",
+        access: Access::Api,
+        doc: "The tunnel of VXLAN (RFC 7348) that flows of the port are in: clients send in it, frames of \
+              the port are recognised by it, servers answer in what they were asked in. Frames of \
+              another network are counted in `err_tunnel_network`. Streams have the headers of their \
+              packets. TRex has no such method.",
+        types: Types::of::<SetVxlan, Empty>(),
+        errors: &[
+            "no such port",
+            "the port transmits",
+            "the number is above 16777215",
+            "an end has no address",
+        ],
+        example: Example {
+            params: r#"{"port_id": 0, "vxlan": {"vni": 100, "local": "192.0.2.1", "remote": "192.0.2.2", "inner_mac": "02:00:00:00:00:02"}}"#,
             result: "{}",
         },
     },

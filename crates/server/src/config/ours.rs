@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use allosaur_api::commands::layers::{VNI_MAX, VxlanTunnel};
 use allosaur_port::memory::LinkSettings;
 
 use super::groups::{self, Group, cpu};
@@ -180,7 +181,7 @@ pub const SERVER_KEYS: [Key; 22] = [
 ];
 
 /// The keys of a port.
-pub const PORT_KEYS: [Key; 7] = [
+pub const PORT_KEYS: [Key; 8] = [
     Key {
         name: "port",
         value: "as in `--ports`, such as `memory:delay=1ms`",
@@ -210,6 +211,13 @@ pub const PORT_KEYS: [Key; 7] = [
         example: "100",
     },
     Key {
+        name: "vxlan",
+        value: "a number of 0 to 16777215, or a map with `vni`, `local`, `remote`, `udp_port`, `inner_mac`, `any_vni`",
+        default: "none",
+        meaning: "the network of VXLAN that the port's flows are in, from `local` (`ip`) to `remote` (`default_gateway`)",
+        example: "100",
+    },
+    Key {
         name: "destination_mac",
         value: "a MAC address",
         default: "the port's peer",
@@ -229,6 +237,52 @@ pub const PORT_KEYS: [Key; 7] = [
         default: "the line rate",
         meaning: "the most that users may send on the port, at layer 1, also when they force it",
         example: "1gbps",
+    },
+];
+
+/// The keys of a port's tunnel.
+const VXLAN_KEYS: [Key; 6] = [
+    Key {
+        name: "vni",
+        value: "0 to 16777215",
+        default: "",
+        meaning: "the number of the network",
+        example: "100",
+    },
+    Key {
+        name: "local",
+        value: "an IPv4 address",
+        default: "`ip`",
+        meaning: "the address of this end",
+        example: "192.0.2.1",
+    },
+    Key {
+        name: "remote",
+        value: "an IPv4 address",
+        default: "`default_gateway`",
+        meaning: "the address of the other end",
+        example: "192.0.2.2",
+    },
+    Key {
+        name: "udp_port",
+        value: "1 to 65535",
+        default: "4789",
+        meaning: "the UDP port of both ends",
+        example: "4789",
+    },
+    Key {
+        name: "inner_mac",
+        value: "a MAC address",
+        default: "the port's destination",
+        meaning: "where frames go inside of the tunnel",
+        example: "02:00:00:00:00:02",
+    },
+    Key {
+        name: "any_vni",
+        value: "true or false",
+        default: "false",
+        meaning: "frames of any network are taken, and answered in it",
+        example: "true",
     },
 ];
 
@@ -447,9 +501,35 @@ fn read_addresses(item: &Item<'_>, map: &Map<'_>, findings: &mut Findings) -> St
     StartAddresses {
         ipv4: ip.zip(gateway),
         vlan: map.read("vlan", findings, vlan).unwrap_or_default(),
+        vxlan: map
+            .find("vxlan")
+            .and_then(|item| read_vxlan(item, findings)),
         destination_mac: map.read("destination_mac", findings, mac),
         source_mac: map.read("source_mac", findings, unicast_mac),
     }
+}
+
+/// A tunnel: the number of its network, or a map.
+fn read_vxlan(item: &Item<'_>, findings: &mut Findings) -> Option<VxlanTunnel> {
+    let vni = number(0..=VNI_MAX.into());
+    if let Value::Text(_) = item.node.value {
+        let vni = item.read(findings, vni)?;
+        return Some(VxlanTunnel::new(vni as u32));
+    }
+    let map = item.map(&VXLAN_KEYS, findings);
+    if map.find("vni").is_none() {
+        item.refuse(findings, "has no number of a network: write `vni: 100`");
+    }
+    let tunnel = VxlanTunnel::new(map.read("vni", findings, vni)? as u32);
+    let port = map.read("udp_port", findings, number(1..=0xffff));
+    Some(VxlanTunnel {
+        local: map.read("local", findings, ipv4),
+        remote: map.read("remote", findings, ipv4),
+        udp_port: port.map_or(tunnel.udp_port, |port| port as u16),
+        inner_mac: map.read("inner_mac", findings, mac),
+        any_vni: map.read("any_vni", findings, flag).unwrap_or_default(),
+        ..tunnel
+    })
 }
 
 /// An address and its gateway: both or neither.
@@ -549,6 +629,7 @@ mod tests {
         let addresses = StartAddresses {
             ipv4: Some((Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))),
             vlan: vec![100, 200],
+            vxlan: None,
             destination_mac: Some([2, 0, 0, 0, 0, 2]),
             source_mac: Some([2, 0, 0, 0, 0, 1]),
         };

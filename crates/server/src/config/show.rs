@@ -105,6 +105,7 @@ fn port(port: &PortSettings) -> Value {
         "ip": addresses.ipv4.map(|(ip, _)| ip),
         "default_gateway": addresses.ipv4.map(|(_, gateway)| gateway),
         "vlan": addresses.vlan,
+        "vxlan": addresses.vxlan,
         "destination_mac": mac(addresses.destination_mac),
         "source_mac": mac(addresses.source_mac),
         "load_max_bps": port.load_max_bps,

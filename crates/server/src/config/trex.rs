@@ -358,6 +358,7 @@ fn read_port(item: &Item<'_>, findings: &mut Findings) -> StartAddresses {
             .map(|tag| tag as u16)
             .into_iter()
             .collect(),
+        vxlan: None,
         destination_mac: map.read("dest_mac", findings, mac),
         // Zeros are TRex's way to write none.
         source_mac: source_mac
@@ -584,6 +585,7 @@ mod tests {
             StartAddresses {
                 ipv4: Some((address(2), address(1))),
                 vlan: vec![30],
+                vxlan: None,
                 ..StartAddresses::default()
             },
             StartAddresses {

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::commands::layers::VxlanTunnel;
 use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
@@ -133,6 +134,8 @@ pub struct StartAddresses {
     pub ipv4: Option<(Ipv4Addr, Ipv4Addr)>,
     /// The VLANs that its host is in, outer first.
     pub vlan: Vec<u16>,
+    /// The tunnel that its flows are in.
+    pub vxlan: Option<VxlanTunnel>,
     /// Where its frames go; with an address for IPv4 it is the gateway's.
     pub destination_mac: Option<[u8; 6]>,
     /// Its own MAC address.

@@ -317,6 +317,14 @@ impl Control {
                 seeking: true,
             });
         });
+        if let Some(given) = &addresses.vxlan {
+            let end = self.core.port(id)?.layers.vxlan_end(given, id % 2 == 0);
+            let end = end.map_err(|(field, problem)| {
+                Error::execution(format!("port {id}: vxlan.{field} {problem}"))
+            })?;
+            self.core
+                .change_layers(id, |layers, _| layers.vxlan = Some(end));
+        }
         for domain in &mut self.domains {
             domain.addresses_changed(&mut self.core, id);
         }

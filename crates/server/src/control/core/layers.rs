@@ -2,8 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use allosaur_api::commands::layers::VxlanTunnel;
 use allosaur_api::commands::ports::{EtherConfig, Ipv4Config, Ipv6Config, LayerConfig, VlanTags};
+use allosaur_engine::encapsulation::{Encapsulation, Vxlan};
 use allosaur_engine::host::HostSettings;
+use allosaur_packet::MacAddress;
 
 use crate::control::config::mac_text;
 use crate::rx_taps::ServiceMode;
@@ -15,6 +18,16 @@ pub(in crate::control) struct Layers {
     pub(in crate::control) ipv4: Option<Ipv4Layer>,
     pub(in crate::control) ipv6: Option<Ipv6Addr>,
     pub(in crate::control) vlan: Vec<u16>,
+    /// The tunnel that its flows are in.
+    pub(in crate::control) vxlan: Option<VxlanEnd>,
+}
+
+/// One end of a network of VXLAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::control) struct VxlanEnd {
+    local: Ipv4Addr,
+    remote: Ipv4Addr,
+    given: VxlanTunnel,
 }
 
 /// Its address for IPv4, and its gateway.
@@ -35,7 +48,63 @@ impl Layers {
             ipv4: None,
             ipv6: None,
             vlan: Vec::new(),
+            vxlan: None,
         }
+    }
+
+    /// The tunnel that was asked for, with the addresses of the port where none were given. The error is
+    /// the field that is missing, and what to do. Servers answer to whoever asked, so they need no other
+    /// end.
+    pub(in crate::control) fn vxlan_end(
+        &self,
+        given: &VxlanTunnel,
+        is_client: bool,
+    ) -> Result<VxlanEnd, (&'static str, &'static str)> {
+        let ipv4 = self.ipv4.as_ref();
+        let local = given.local.or(ipv4.map(|layer| layer.source));
+        let remote = given.remote.or(ipv4.map(|layer| layer.destination));
+        let local = local.ok_or((
+            "local",
+            "is missing, and the port has no IPv4 address: give the address of this end, or set_l3 \
+             first",
+        ))?;
+        let remote = remote.or((!is_client).then_some(Ipv4Addr::UNSPECIFIED));
+        let remote = remote.ok_or((
+            "remote",
+            "is missing, and the port has no gateway: give the address of the other end, or set_l3 \
+             first",
+        ))?;
+        if local == remote {
+            return Err((
+                "remote",
+                "is the address of this end, too: give that of the other",
+            ));
+        }
+        Ok(VxlanEnd {
+            local,
+            remote,
+            given: *given,
+        })
+    }
+
+    /// What flows of the port send their packets in; `own` is its MAC address.
+    pub(in crate::control) fn encapsulation(&self, own: [u8; 6]) -> Encapsulation {
+        let vlan = self.outer_vlan();
+        let Some(end) = self.vxlan else {
+            return vlan.into();
+        };
+        let peer = end.given.inner_mac.unwrap_or(self.destination_mac);
+        let vxlan = Vxlan {
+            vlan,
+            local: end.local,
+            remote: end.remote,
+            port: end.given.udp_port,
+            vni: end.given.vni,
+            takes_any_vni: end.given.any_vni,
+            own: MacAddress(own),
+            peer: MacAddress(peer),
+        };
+        vxlan.into()
     }
 
     /// Where frames go, as far as it is known.

@@ -1,6 +1,6 @@
 //! Commands that change the addresses of a port, and the gateways that ports find by themselves.
 
-use allosaur_api::commands::layers::{ConfigureIpv6, SetL2, SetL3, SetVlan};
+use allosaur_api::commands::layers::{ConfigureIpv6, SetL2, SetL3, SetVlan, SetVxlan};
 use allosaur_api::{Empty, Error, Fields};
 use allosaur_engine::time::Nanos;
 
@@ -117,6 +117,22 @@ pub(super) fn set_vlan(control: &mut Core, others: &mut Others<'_>, fields: &Fie
     }
     set_layers(control, others, params.port, "set_vlan", |layers, _| {
         layers.vlan = params.tags;
+    })
+}
+
+pub(super) fn set_vxlan(control: &mut Core, others: &mut Others<'_>, fields: &Fields<'_>) -> Reply {
+    let params = SetVxlan::parse(fields)?;
+    let port = control.port(params.port)?;
+    let vxlan = params.vxlan.map(|given| {
+        let is_client = params.port % 2 == 0;
+        port.layers.vxlan_end(&given, is_client)
+    });
+    let vxlan = vxlan.transpose().map_err(|(field, problem)| {
+        let id = params.port;
+        Error::execution(format!("'vxlan.{field}' of port {id} {problem}"))
+    })?;
+    set_layers(control, others, params.port, "set_vxlan", |layers, _| {
+        layers.vxlan = vxlan;
     })
 }
 

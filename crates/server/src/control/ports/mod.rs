@@ -61,6 +61,7 @@ impl Domain for Ports {
                 addresses::configure_ipv6(control, others, fields)
             }
             Method::Ports(PortMethod::SetVlan) => addresses::set_vlan(control, others, fields),
+            Method::Ports(PortMethod::SetVxlan) => addresses::set_vxlan(control, others, fields),
             Method::Stateful(StatefulMethod::Acquire) => {
                 modes::acquire_context(control, others, fields, view)
             }

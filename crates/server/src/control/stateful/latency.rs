@@ -205,6 +205,12 @@ impl Stateful {
             if mask >> number & 1 == 0 || port.config.driver == DUMMY {
                 continue;
             }
+            if port.layers.vxlan.is_some() {
+                return Err(Error::execution(format!(
+                    "port {number} has a tunnel, and latency is measured outside of tunnels: leave \
+                     latency_pps out, or take the tunnel away (set_vxlan)"
+                )));
+            }
             let pair = control.pair_of(number);
             let (client, server) = ends.of_pair(pair).ok_or_else(|| beyond(ends, pair))?;
             let own = MacAddress(port.config.hw_mac);

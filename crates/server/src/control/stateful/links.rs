@@ -32,6 +32,18 @@ impl Stateful {
                 ));
             }
         }
+        for (id, port) in (0..)
+            .zip(&control.ports)
+            .filter(|(_, port): &(u8, _)| port.is_stateful())
+        {
+            let threads = port.threads.len();
+            if port.layers.vxlan.is_some() && threads > 1 {
+                return Err(format!(
+                    "port {id} has a tunnel and {threads} threads, and frames are shared between \
+                     threads by headers that a tunnel hides: start the server with one thread (cores)"
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -84,7 +96,7 @@ impl Stateful {
             port: id,
             own_mac: MacAddress(port.config.hw_mac),
             peer_mac: MacAddress(port.layers.destination_mac()),
-            encapsulation: port.layers.outer_vlan().into(),
+            encapsulation: port.layers.encapsulation(port.config.hw_mac),
         };
         control.command_flows(core, FlowCommand::Command(command));
     }

@@ -20,7 +20,11 @@ fn the_rows_are_trex_s_in_its_order_and_say_the_same_in_other_words() {
     assert_eq!((ours.len(), theirs.len()), (143, 140));
     // Ours come behind.
     let names = ours[140..].iter().map(|row| row["name"].clone());
-    let expected = ["err_tunnel_network", "err_tunnel_header", "err_address_spaces"];
+    let expected = [
+        "err_tunnel_network",
+        "err_tunnel_header",
+        "err_address_spaces",
+    ];
     assert_eq!(names.collect::<Vec<_>>(), expected);
     for (own, row) in ours.iter().zip(&theirs) {
         for field in ["id", "name", "units", "info", "abs", "zero", "real"] {
