@@ -106,8 +106,8 @@ pub fn tag(
     let place = place(packet, rule.vxlan.then_some(vxlan))?;
     place.set_id(packet, marking.id(rule.group));
     if rule.group.is_latency() {
-        let cover = cover(packet, rule, vxlan);
-        mark_latency(packet, &place, rule, marking, cover)?;
+        let fixup = checksum_fixup(packet, rule, vxlan);
+        mark_latency(packet, &place, rule, marking, fixup)?;
     }
     if marking == Tagging::Simulator && place.network == Network::Ipv6 {
         place.set_lowest_class_bit(packet);
@@ -120,7 +120,7 @@ fn mark_latency(
     place: &Place,
     rule: Rule,
     marking: Tagging,
-    cover: Option<ChecksumFixup>,
+    fixup: Option<ChecksumFixup>,
 ) -> Result<(), TagError> {
     if packet.len() < place.headers_end + TRAILER_BYTES {
         return Err(TagError::NoRoom);
@@ -136,8 +136,8 @@ fn mark_latency(
         group,
         ..Trailer::default()
     };
-    match cover {
-        Some(cover) => cover.write(trailer, packet),
+    match fixup {
+        Some(fixup) => fixup.write(trailer, packet),
         None => trailer.write(packet),
     }
     Ok(())
@@ -145,12 +145,12 @@ fn mark_latency(
 
 /// The checksum that covers the trailer of a packet: that of the packet which has the sign, and
 /// where it has none, that of the packet around it.
-pub fn cover(packet: &[u8], rule: Rule, vxlan: &VxlanPorts) -> Option<ChecksumFixup> {
+pub fn checksum_fixup(packet: &[u8], rule: Rule, vxlan: &VxlanPorts) -> Option<ChecksumFixup> {
     let outer = frame::parse(packet);
     let inner = vxlan_offset(packet, &outer, vxlan).filter(|_| rule.vxlan);
     let inner = inner.and_then(|at| ChecksumFixup::of(&frame::parse(&packet[at..]), at));
     // A right checksum makes its packet neutral in the one around it.
-    let used = inner.filter(|cover| cover.is_used_in(packet));
+    let used = inner.filter(|fixup| fixup.is_used_in(packet));
     used.or_else(|| ChecksumFixup::of(&outer, 0))
 }
 

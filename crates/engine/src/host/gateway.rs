@@ -82,7 +82,7 @@ impl GatewayResolver {
 
     /// Takes note of the gateway's answer. Anything else that the gateway says of itself by ARP, as
     /// when it announces its address, tells that it is there now: it is asked again at once.
-    pub(super) fn hear(&mut self, settings: &HostSettings, arrival: &Arrival<'_>, now: Nanos) {
+    pub(super) fn receive(&mut self, settings: &HostSettings, arrival: &Arrival<'_>, now: Nanos) {
         let Some((_, gateway)) = self.whom else {
             return;
         };

@@ -86,9 +86,9 @@ impl Host {
 
     /// Looks for the gateway's answer in a frame that arrived at `now`; of use while
     /// [`Host::is_seeking`].
-    pub fn hear_gateway(&mut self, now: Nanos, frame: &[u8]) {
+    pub fn receive_gateway(&mut self, now: Nanos, frame: &[u8]) {
         if let Some(arrival) = Arrival::read(frame, &self.settings.vlan) {
-            self.seeker.hear(&self.settings, &arrival, now);
+            self.seeker.receive(&self.settings, &arrival, now);
         }
     }
 

@@ -123,7 +123,7 @@ mod tests {
             .and(udp)
     }
 
-    fn cover(packet: &[u8]) -> ChecksumFixup {
+    fn fixup(packet: &[u8]) -> ChecksumFixup {
         ChecksumFixup::of(&frame::parse(packet), 0).expect("it is UDP")
     }
 
@@ -132,14 +132,14 @@ mod tests {
         for data in 16..40 {
             for padding in 0..20 {
                 let mut packet = packet(data, padding);
-                let cover = cover(&packet);
-                assert!(cover.is_used_in(&packet));
+                let fixup = fixup(&packet);
+                assert!(fixup.is_used_in(&packet));
                 for sequence in [0, 1, 0xffff_ffff] {
                     let trailer = Trailer {
                         sequence,
                         ..TRAILER
                     };
-                    cover.write(trailer, &mut packet);
+                    fixup.write(trailer, &mut packet);
                     assert_eq!(Trailer::parse(&packet), Some(trailer));
                     assert_eq!(whole(&packet).checksum(), 0, "{data} and {padding} bytes");
                 }
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn a_checksum_that_computes_to_zero_is_all_ones() {
         let mut packet = packet(20, 0);
-        let cover = cover(&packet);
-        cover.write(TRAILER, &mut packet);
+        let fixup = fixup(&packet);
+        fixup.write(TRAILER, &mut packet);
         // The data begins with what makes the sum all ones.
         let checksum = u16::from_be_bytes([packet[40], packet[41]]);
         let before = u16::from_be_bytes([packet[42], packet[43]]);
@@ -159,7 +159,7 @@ mod tests {
         packet[42..44].copy_from_slice(&made.to_be_bytes());
         packet[40..42].copy_from_slice(&[0xff, 0xff]);
         assert_eq!(whole(&packet).checksum(), 0);
-        cover.write(TRAILER, &mut packet);
+        fixup.write(TRAILER, &mut packet);
         assert_eq!(packet[40..42], [0xff, 0xff]);
     }
 
@@ -167,14 +167,14 @@ mod tests {
     fn no_checksum_stays_none_and_a_wrong_one_wrong() {
         let mut none = packet(20, 0);
         none[40..42].fill(0);
-        let cover = cover(&none);
-        assert!(!cover.is_used_in(&none));
-        cover.write(TRAILER, &mut none);
+        let fixup = fixup(&none);
+        assert!(!fixup.is_used_in(&none));
+        fixup.write(TRAILER, &mut none);
         assert_eq!(none[40..42], [0, 0]);
 
         let mut wrong = packet(20, 0);
         wrong[41] ^= 0x10;
-        cover.write(TRAILER, &mut wrong);
+        fixup.write(TRAILER, &mut wrong);
         assert_ne!(whole(&wrong).checksum(), 0);
     }
 
@@ -182,12 +182,12 @@ mod tests {
     fn a_packet_that_was_cut_is_covered_to_its_end() {
         // What the field engine does: another length of the frame, and the checksum made anew.
         let whole_packet = packet(60, 0);
-        let cover = cover(&whole_packet);
+        let fixup = fixup(&whole_packet);
         let mut cut = packet(31, 0);
-        cover.write(TRAILER, &mut cut);
+        fixup.write(TRAILER, &mut cut);
         assert_eq!(whole(&cut).checksum(), 0);
         let mut shortest = vec![0; TRAILER_BYTES];
-        cover.write(TRAILER, &mut shortest);
+        fixup.write(TRAILER, &mut shortest);
         assert_eq!(Trailer::parse(&shortest), Some(TRAILER));
     }
 

@@ -1,7 +1,7 @@
 //! Latency: what a packet carries to have its time on the way measured, and what is made of it.
 //!
 //! * [`trailer`]: the last 16 bytes of a packet: its number, and when it was sent.
-//! * [`cover`]: the checksum that covers it.
+//! * [`checksum_fixup`]: the checksum that covers it.
 //! * [`meter`]: times, jitter, loss and order of the packets of one group.
 //! * [`histogram`]: its times, finely sorted, for percentiles.
 

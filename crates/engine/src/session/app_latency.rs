@@ -213,7 +213,7 @@ impl Stamp {
     }
 
     /// A message arrived.
-    pub(super) fn hear(&mut self, now_us: u32, message: &[u8], counters: &mut LatencyCounters) {
+    pub(super) fn receive(&mut self, now_us: u32, message: &[u8], counters: &mut LatencyCounters) {
         let Some(header) = Header::parse(message) else {
             return;
         };
@@ -251,7 +251,7 @@ mod tests {
 
     fn answers(stamp: &mut Stamp, counters: &mut LatencyCounters, heard: &[(u32, Header)]) {
         for (at, header) in heard {
-            stamp.hear(*at, &header.to_bytes(), counters);
+            stamp.receive(*at, &header.to_bytes(), counters);
         }
     }
 
@@ -313,8 +313,8 @@ mod tests {
             connection: 9,
         };
         answers(&mut stamp, &mut counters, &[(0, header(1)), (0, header(2))]);
-        stamp.hear(0, b"too short", &mut counters);
-        stamp.hear(0, b"no such header", &mut counters);
+        stamp.receive(0, b"too short", &mut counters);
+        stamp.receive(0, b"no such header", &mut counters);
         assert_eq!(stamp.header(77), header(2));
         assert_eq!(counters.values(), [0, 0, 0, 0, 2]);
         assert_eq!(stamp.connection(), None);

@@ -50,7 +50,7 @@ impl Session {
             }
             FlowTransport::Udp(udp) => udp.end(&mut cx.counters.udp),
         }
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// Its application wants it reset.

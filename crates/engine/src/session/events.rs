@@ -11,7 +11,7 @@ use crate::time::Tight;
 impl Session {
     /// It was just made: it says its first.
     pub fn begin(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// How many bytes may come with `segment` in segments that are coalesced with it
@@ -47,7 +47,7 @@ impl Session {
             // Of datagrams nothing is sent again. And who answers does not mind who has gone.
             (FlowTransport::Udp(_), _) => {}
         }
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// The time that was told has come.
@@ -79,7 +79,7 @@ impl Session {
             }
             FlowTransport::Udp(udp) => udp.handle_timeout(cx.now, &mut cx.counters.udp),
         }
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// The flow that its program waits for is over, or could not be; that one's program chose
@@ -93,7 +93,7 @@ impl Session {
         if let FlowApplication::Program(program) = &mut self.application {
             program.handle_executed(next_group);
         }
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// The group that its program chose last; 0 for none.
@@ -110,12 +110,12 @@ impl Session {
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
     ) -> FlowStatus {
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// The same for all others.
     #[inline(never)]
-    pub(super) fn attend_any(
+    pub(super) fn drive_other(
         &mut self,
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
@@ -133,7 +133,7 @@ impl Session {
             if progress == Progress::Blocked {
                 return FlowStatus::Blocked(self.due(cx));
             }
-            if !acted || self.rests() {
+            if !acted || self.is_idle() {
                 return FlowStatus::Open(self.due(cx));
             }
         }
@@ -157,7 +157,7 @@ impl Session {
         if matches!(self.transport, FlowTransport::Udp(_)) {
             return self.transmit_message(cx, tx);
         }
-        if self.hand_over(cx) {
+        if self.write_outbox(cx) {
             Progress::Done
         } else {
             self.transmit_segments(cx, tx)

@@ -24,7 +24,7 @@ use crate::flow::{AddressSpaces, FlowKey};
 use crate::tcp::{Connection, Outcome, Progress, Segment, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
-/// Rounds of application and transport in one go; what is left comes a little later.
+/// Rounds of application and transport in one call; what is left is done [`LATER`].
 pub(super) const ROUNDS_MAX: u32 = 64;
 
 /// How much later.
@@ -41,26 +41,26 @@ pub(super) enum FlowTransport {
     Udp(Udp),
 }
 
-/// What may be true of a flow: one bit each.
+/// The flags of a session: one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionFlag {
-    /// The application wants the end once all is written.
+    /// The application closed it: a FIN follows what is left to write.
     Closing = 1,
-    /// Both ends know of each other.
+    /// The connection is established.
     Connected = 1 << 1,
-    /// It was reset, and waits for room to say so.
+    /// It was aborted, and waits for room to send the RST.
     Aborted = 1 << 2,
     /// The end of the test ended it.
     CutOff = 1 << 3,
-    /// Nobody wants it, or others need its place.
+    /// Its ports are not served any more, or other flows need its place.
     GivenUp = 1 << 4,
-    /// It was judged, see `outcome`.
+    /// Its outcome was counted, see `outcome`.
     Judged = 1 << 5,
-    /// We asked for it.
+    /// We opened it.
     Client = 1 << 6,
 }
 
-/// Those that are true.
+/// A set of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SessionFlags(u8);
 
@@ -108,7 +108,7 @@ impl Session {
         }
     }
 
-    /// Whether both ends know of each other.
+    /// Whether it is established.
     pub fn is_established(&self) -> bool {
         self.flags.has(SessionFlag::Connected)
     }
@@ -178,7 +178,7 @@ impl Session {
                 self.refuse(cx, tx, segment);
             }
         }
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// What happened to the connection, told to the program; with the segment that brought it.
@@ -231,20 +231,20 @@ impl Session {
         }
     }
 
-    /// Lets application and transport work until both wait.
-    pub(super) fn attend(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    /// Runs application and transport until both wait.
+    pub(super) fn drive(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         match (&self.transport, &self.application) {
-            (FlowTransport::Tcp(_), FlowApplication::Program(_)) => self.attend_program(cx, tx),
-            _ => self.attend_any(cx, tx),
+            (FlowTransport::Tcp(_), FlowApplication::Program(_)) => self.drive_program(cx, tx),
+            _ => self.drive_other(cx, tx),
         }
     }
 
     /// The same for a program over TCP, as most flows are; `events` has that of all others.
     #[inline(always)]
-    fn attend_program(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    fn drive_program(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
-            let acted = !self.rests() && self.run_program(cx);
-            let is_done = self.hand_over(cx);
+            let acted = !self.is_idle() && self.run_program(cx);
+            let is_done = self.write_outbox(cx);
             if matches!(&self.transport, FlowTransport::Tcp(connection) if connection.is_closed()) {
                 return FlowStatus::Over;
             }
@@ -260,17 +260,17 @@ impl Session {
             if progress == Progress::Blocked {
                 return FlowStatus::Blocked(self.due(cx));
             }
-            if !acted || self.rests() {
+            if !acted || self.is_idle() {
                 return FlowStatus::Open(self.due(cx));
             }
         }
         FlowStatus::Open(Some(cx.now + LATER))
     }
 
-    /// Whether its program waits for something that only comes from outside. It was sent what could
-    /// be sent, so another round would do nothing.
+    /// Whether its program waits for an event. What could be sent was sent, so another round would do
+    /// nothing.
     #[inline]
-    pub(super) fn rests(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         match &self.application {
             FlowApplication::Program(program) => program.is_waiting(),
             FlowApplication::Bytes(_) => false,
@@ -300,7 +300,7 @@ impl Session {
                 break;
             }
             self.act(cx, action);
-            if self.rests() {
+            if self.is_idle() {
                 break;
             }
         }
@@ -347,10 +347,9 @@ impl Session {
         }
     }
 
-    /// Hands what the application wrote to TCP, as far as there is room. Returns whether there is
-    /// nothing to say.
+    /// Writes the outbox to TCP, as far as there is room. Returns whether there is nothing to send.
     #[inline(always)]
-    pub(super) fn hand_over(&mut self, cx: &mut FlowContext<'_>) -> bool {
+    pub(super) fn write_outbox(&mut self, cx: &mut FlowContext<'_>) -> bool {
         let FlowTransport::Tcp(connection) = &mut self.transport else {
             return true;
         };

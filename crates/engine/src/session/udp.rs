@@ -42,7 +42,7 @@ impl Udp {
     }
 
     /// Something arrived.
-    pub(super) fn hear(&mut self, now: Nanos) {
+    pub(super) fn note_received(&mut self, now: Nanos) {
         self.active_at = Tight::new(now);
         self.heard = self.heard.saturating_add(1);
     }

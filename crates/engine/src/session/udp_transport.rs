@@ -22,12 +22,12 @@ impl Session {
     ) -> FlowStatus {
         let whose = self.whose();
         if let FlowTransport::Udp(udp) = &mut self.transport {
-            udp.hear(cx.now);
+            udp.note_received(cx.now);
             cx.counters.udp.rcvpkt += 1;
             cx.counters.udp.rcvbyte += message.len() as u64;
             if let Some(stamp) = &mut udp.stamp {
                 let now_us = (cx.now / MICROSECOND) as u32;
-                stamp.hear(now_us, message, &mut cx.counters.latency);
+                stamp.receive(now_us, message, &mut cx.counters.latency);
             }
             match &mut self.application {
                 FlowApplication::Program(program) => {
@@ -49,7 +49,7 @@ impl Session {
                 }
             }
         }
-        self.attend(cx, tx)
+        self.drive(cx, tx)
     }
 
     /// The number by which its messages say whose they are: a client's, with the add-on "latency".

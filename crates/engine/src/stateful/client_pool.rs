@@ -141,7 +141,7 @@ fn awake_host(
     let in_part = |mut place: u32| {
         while part.contains(place) {
             let address = hosts[place as usize].address;
-            let Some(last) = disabled.rests_until(address) else {
+            let Some(last) = disabled.disabled_until(address) else {
                 return Some(place);
             };
             // The hosts are in the order of their addresses: all of the range are passed at once.

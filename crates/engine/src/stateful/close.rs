@@ -27,8 +27,8 @@ impl StatefulEngine {
         if entry.clear_flag(FlowFlags::HalfOpen) {
             self.half_open.leave();
         }
-        if entry.is(FlowFlags::Executed) || entry.is(FlowFlags::Asks) {
-            entry.clear_flag(FlowFlags::Asks);
+        if entry.is(FlowFlags::Executed) || entry.is(FlowFlags::Executing) {
+            entry.clear_flag(FlowFlags::Executing);
             self.executions.leave(index, entry.session.next_group());
         }
         let was_waiting = entry.session.is_in_time_wait();

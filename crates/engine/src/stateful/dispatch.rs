@@ -275,9 +275,9 @@ impl StatefulEngine {
             entry.clear_flag(FlowFlags::HalfOpen);
             self.half_open.leave();
         }
-        let asks = !entry.is(FlowFlags::Asks) && entry.session.executes().is_some();
-        if asks && status != FlowStatus::Over {
-            entry.set_flag(FlowFlags::Asks);
+        let executes = !entry.is(FlowFlags::Executing) && entry.session.executes().is_some();
+        if executes && status != FlowStatus::Over {
+            entry.set_flag(FlowFlags::Executing);
             self.executions.ask(index);
         }
         let is_open = matches!(status, FlowStatus::Open(_));

@@ -5,18 +5,18 @@ use crate::flow::FlowIndex;
 use crate::session::Session;
 use crate::template::{Side, TemplateIndex};
 
-/// What may be true of a flow: one bit each.
+/// The flags of a flow: one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlowFlags {
-    /// A program asked for it.
+    /// A command of another flow's program opened it.
     Executed = 1,
-    /// Its program asked for another flow.
-    Asks = 1 << 1,
-    /// It waits for room in its port's queue.
+    /// Its program waits for the flow that it opened.
+    Executing = 1 << 1,
+    /// It waits for room in the tx queue of its port.
     Blocked = 1 << 2,
-    /// It was counted as one whose ends know of each other.
+    /// It was counted as established.
     Counted = 1 << 3,
-    /// Its other side asked, and may be nobody, see `half_open`.
+    /// The peer opened it and has not answered us yet, see `half_open`.
     HalfOpen = 1 << 4,
     /// It is over; only its key is still needed.
     Lingering = 1 << 5,

@@ -73,7 +73,7 @@ impl StatefulEngine {
         for _ in 0..PER_TURN {
             if let Some((parent, next_group)) = self.executions.done.pop_front() {
                 if let Some(entry) = self.flows.at_mut(parent) {
-                    entry.clear_flag(FlowFlags::Asks);
+                    entry.clear_flag(FlowFlags::Executing);
                 }
                 self.with_flow(now, parent, tx_queues, |session, cx, tx| {
                     session.handle_executed(cx, tx, next_group)
@@ -91,7 +91,7 @@ impl StatefulEngine {
         match self.make_child(now, parent) {
             Some(child) => {
                 self.executions.note_made(parent, child);
-                self.say_first(now, child, tx_queues);
+                self.send_first(now, child, tx_queues);
             }
             None => self.executions.done.push_back((parent, 0)),
         }

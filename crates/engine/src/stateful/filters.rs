@@ -52,7 +52,7 @@ pub(super) struct DisabledClients {
 
 impl DisabledClients {
     /// Lets clients rest, or no longer. A range whose last is before its first is empty.
-    pub(super) fn set(&mut self, first: u32, last: u32, rests: bool) {
+    pub(super) fn set(&mut self, first: u32, last: u32, is_disabled: bool) {
         if last < first {
             return;
         }
@@ -71,7 +71,7 @@ impl DisabledClients {
             first: range.first,
             last: first - 1,
         }));
-        if rests {
+        if is_disabled {
             ranges.push(middle);
         }
         let right = touched.last().filter(|range| range.last > last);
@@ -83,7 +83,7 @@ impl DisabledClients {
         self.ranges = joined(ranges);
     }
 
-    /// Whether a client rests.
+    /// Whether a client is disabled.
     pub(super) fn has(&self, client: u32) -> bool {
         self.range_of(client).is_some()
     }
@@ -101,7 +101,7 @@ impl DisabledClients {
     }
 
     /// The last of the clients in a row that rest with this one; `None` when it does not rest.
-    pub(super) fn rests_until(&self, client: u32) -> Option<u32> {
+    pub(super) fn disabled_until(&self, client: u32) -> Option<u32> {
         self.range_of(client).map(|range| range.last)
     }
 

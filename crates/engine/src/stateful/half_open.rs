@@ -58,12 +58,12 @@ impl StatefulEngine {
             self.half_open.hand = index.0 as usize + 1;
             let entry = self.flows.at(index);
             if entry.is_some_and(|entry| entry.is(FlowFlags::HalfOpen)) {
-                return self.send_away(now, index);
+                return self.evict(now, index);
             }
         }
     }
 
-    fn send_away(&mut self, now: Nanos, index: FlowIndex) {
+    fn evict(&mut self, now: Nanos, index: FlowIndex) {
         let entry = self.flows.at_mut(index).expect("the caller has it");
         let port = usize::from(entry.session.key().port);
         let run = self.runs[usize::from(entry.run.0)].as_mut();

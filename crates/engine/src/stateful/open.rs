@@ -123,7 +123,7 @@ impl StatefulEngine {
             is_executed: false,
         };
         match tuple.and_then(|tuple| self.make_client(now, who, tuple)) {
-            Some(index) => self.say_first(now, index, tx_queues),
+            Some(index) => self.send_first(now, index, tx_queues),
             None => self.give_back(now, who),
         }
     }
@@ -136,7 +136,7 @@ impl StatefulEngine {
     }
 
     /// Lets a new flow speak.
-    pub(super) fn say_first(
+    pub(super) fn send_first(
         &mut self,
         now: Nanos,
         index: FlowIndex,

@@ -221,8 +221,8 @@ impl Run {
     /// Whether all that is left are flows in TIME-WAIT whose other ends were here, and are gone;
     /// said once.
     pub(super) fn is_all_in_time_wait(&self) -> bool {
-        let rests = self.in_time_wait > 0 && self.in_time_wait == self.flows;
-        if self.is_finishing || !rests || !self.is_done() {
+        let is_all_waiting = self.in_time_wait > 0 && self.in_time_wait == self.flows;
+        if self.is_finishing || !is_all_waiting || !self.is_done() {
             return false;
         }
         let sum = |side: Side, counter: fn(&TcpCounters) -> u64| -> u64 {

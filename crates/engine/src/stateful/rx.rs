@@ -19,21 +19,21 @@ use crate::transmit::{PortIndex, TxQueues};
 pub(super) type Arrived = (PortIndex, u32);
 
 impl StatefulEngine {
-    /// Frames arrived at a port, in this order. `told` hears of each whose it was, in order too.
+    /// Frames arrived at a port, in this order. `note` is called with each and its disposition, in the same order.
     pub fn handle_frames<'f>(
         &mut self,
         now: Nanos,
         port: PortIndex,
         frames: &[SplitFrame<'f>],
         tx_queues: &mut impl TxQueues,
-        mut told: impl FnMut(&SplitFrame<'f>, Disposition),
+        mut note: impl FnMut(&SplitFrame<'f>, Disposition),
     ) {
         let mut left = frames;
         while let [frame, behind @ ..] = left {
             let (disposition, count) = self.handle_next(now, port, frame, behind, tx_queues);
             let (handled, rest) = left.split_at(count);
             for frame in handled {
-                told(frame, disposition);
+                note(frame, disposition);
             }
             left = rest;
         }

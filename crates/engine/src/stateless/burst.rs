@@ -95,7 +95,7 @@ pub(super) fn send(
     let (first, gap) = (stream.next, stream.gap);
     let stamp = stream.trailer(now).map(|first| Stamp {
         first,
-        cover: stream.plan.cover,
+        fixup: stream.plan.fixup,
     });
     let template: &[u8] = &stream.plan.packet;
     let bytes_before = counters.sent.bytes;
@@ -331,18 +331,18 @@ impl Program<'_> {
 struct Stamp {
     /// The trailer of the first packet.
     first: Trailer,
-    cover: Option<ChecksumFixup>,
+    fixup: Option<ChecksumFixup>,
 }
 
 /// Writes the trailer of the `i`-th packet of a burst. A packet that the field engine made too
 /// short for it has none.
 #[inline(always)]
 fn stamp(stamp: Option<Stamp>, i: u32, slot: &mut [u8]) {
-    if let Some(Stamp { first, cover }) = stamp.filter(|_| slot.len() >= TRAILER_BYTES) {
+    if let Some(Stamp { first, fixup }) = stamp.filter(|_| slot.len() >= TRAILER_BYTES) {
         let sequence = first.sequence.wrapping_add(i);
         let trailer = Trailer { sequence, ..first };
-        match cover {
-            Some(cover) => cover.write(trailer, slot),
+        match fixup {
+            Some(fixup) => fixup.write(trailer, slot),
             None => trailer.write(slot),
         }
     }

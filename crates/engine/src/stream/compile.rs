@@ -92,7 +92,7 @@ struct Compiled {
     /// Each packet has a trailer of its own.
     stamped: bool,
     /// The checksum that covers it.
-    cover: Option<ChecksumFixup>,
+    fixup: Option<ChecksumFixup>,
 }
 
 impl Profile {
@@ -265,7 +265,7 @@ impl Compiled {
                 start_paused: self.start_paused,
                 rule: self.rule,
                 stamped: self.stamped,
-                cover: self.cover,
+                fixup: self.fixup,
                 rank: rank as u64,
                 cores: cores as u64,
             },
@@ -480,8 +480,8 @@ fn compile_stream(
     let rule = spec.rule.filter(|_| stamped);
     // A port that computes checksums does so over the trailer.
     let is_ours = program.is_none() || port.checksums == vm::Checksums::Complete;
-    let cover = rule.filter(|_| is_ours);
-    let cover = cover.and_then(|rule| tag::cover(&packet, rule, &port.vxlan));
+    let fixup = rule.filter(|_| is_ours);
+    let fixup = fixup.and_then(|rule| tag::checksum_fixup(&packet, rule, &port.vxlan));
     let left = program.as_ref().and_then(|p| left(spec, port, p, &packet));
     Ok(Compiled {
         id: spec.id,
@@ -505,7 +505,7 @@ fn compile_stream(
         sequenced: spec.is_sequenced(),
         rule: spec.rule,
         stamped,
-        cover,
+        fixup,
     })
 }
 

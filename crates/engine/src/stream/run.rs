@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     /// Each packet has a trailer of its own.
     pub(crate) stamped: bool,
     /// The checksum that covers it.
-    pub(crate) cover: Option<ChecksumFixup>,
+    pub(crate) fixup: Option<ChecksumFixup>,
     pub(crate) rank: u64,
     pub(crate) cores: u64,
 }

@@ -476,14 +476,14 @@ fn a_gateway_is_asked_for_until_it_answers() {
     for spoil in [0, 21, 31, 12] {
         let mut other = answer.clone();
         other[spoil] ^= 1;
-        host.hear_gateway(46 * tenth, &other);
+        host.receive_gateway(46 * tenth, &other);
         assert!(host.is_seeking(), "byte {spoil}");
     }
     for end in 0..42 {
-        host.hear_gateway(46 * tenth, &answer[..end]);
+        host.receive_gateway(46 * tenth, &answer[..end]);
     }
     assert_eq!(host.gateway_mac(), None);
-    host.hear_gateway(46 * tenth, &answer);
+    host.receive_gateway(46 * tenth, &answer);
     assert_eq!(host.gateway_mac(), Some(PEER_MAC));
     assert!(!host.is_seeking());
     assert_eq!(host.poll_timeout(), Some(ANNOUNCE_INTERVAL));
@@ -526,20 +526,20 @@ fn a_gateway_that_announces_itself_is_asked_at_once_and_not_too_often() {
         frame
     };
     let heard_at = last + second / 2;
-    host.hear_gateway(
+    host.receive_gateway(
         heard_at,
         &announcement(announcing(Ipv4Addr::new(10, 9, 9, 9))),
     );
     assert_eq!(host.poll_timeout(), Some(now), "another host");
     let gateway = announcement(announcing(PEER_V4));
-    host.hear_gateway(heard_at, &gateway);
+    host.receive_gateway(heard_at, &gateway);
     assert_eq!(host.poll_timeout(), Some(heard_at));
     assert_eq!(
         frame_of_request(&mut host, heard_at)[38..42],
         PEER_V4.octets()
     );
     assert!(host.is_seeking(), "an announcement is no answer");
-    host.hear_gateway(heard_at + 1, &gateway);
+    host.receive_gateway(heard_at + 1, &gateway);
     assert_eq!(host.poll_timeout(), Some(heard_at + second / 10));
 }
 

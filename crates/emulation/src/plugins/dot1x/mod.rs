@@ -123,10 +123,10 @@ impl Plugin for Dot1x {
             // Everybody hears what is said to the group.
             let listeners: Vec<_> = self.clients.iter().map(|(client, _)| client).collect();
             for client in listeners {
-                self.hear(context, client, frame);
+                self.receive(context, client, frame);
             }
         } else if let Some(client) = context.namespace.clients.by_mac(destination) {
-            self.hear(context, client, frame);
+            self.receive(context, client, frame);
         }
     }
 
@@ -166,7 +166,7 @@ impl Plugin for Dot1x {
 }
 
 impl Dot1x {
-    fn hear(&mut self, context: &mut Context<'_>, client: ClientId, frame: &Frame<'_>) {
+    fn receive(&mut self, context: &mut Context<'_>, client: ClientId, frame: &Frame<'_>) {
         self.run(context, client, |supplicant, context| {
             let times = (context.now, context.unix_time());
             supplicant.handle_frame(times, frame.packet(), || peer_challenge(context))

@@ -125,8 +125,8 @@ impl Plugin for Icmp {
                 self.counters.rx_too_short += 1;
             }
             Some(&TIMESTAMP_REQUEST) => self.answer(context, frame),
-            Some(&ECHO_REPLY) => self.hear_reply(context, frame),
-            Some(&DESTINATION_UNREACHABLE) => self.hear_unreachable(context, frame),
+            Some(&ECHO_REPLY) => self.receive_reply(context, frame),
+            Some(&DESTINATION_UNREACHABLE) => self.receive_unreachable(context, frame),
             _ => self.counters.rx_unhandled += 1,
         }
     }
@@ -214,7 +214,7 @@ impl Icmp {
         client
     }
 
-    fn hear_reply(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+    fn receive_reply(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
         let Some(client) = self.addressed(context, frame) else {
             return;
         };
@@ -231,7 +231,7 @@ impl Icmp {
     }
 
     /// An error about a packet, of which it quotes the beginning: the request of a ping.
-    fn hear_unreachable(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
+    fn receive_unreachable(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
         let Some(client) = self.addressed(context, frame) else {
             return;
         };

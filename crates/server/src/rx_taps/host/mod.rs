@@ -65,7 +65,7 @@ impl RxTap for Hosts {
             return false;
         };
         if host.is_seeking() {
-            host.hear_gateway(at, frame);
+            host.receive_gateway(at, frame);
         }
         if self.replies.len() >= REPLIES_MAX {
             return false;

@@ -327,7 +327,7 @@ impl<W: LinkWatch> World<W> {
             let core =
                 client_port(&one.frame, one.to).map_or(0, |port| u32::from(port) % self.cores);
             let host = &mut self.sides[place(one.to)][core as usize];
-            host.hear(self.now, place(one.to) as u8, &one.frame);
+            host.receive(self.now, place(one.to) as u8, &one.frame);
         }
         for host in self.sides.iter_mut().flatten() {
             let due = host.engine.poll_timeout();
@@ -429,7 +429,7 @@ impl Host {
         self.is_fresh = true;
     }
 
-    fn hear(&mut self, now: Nanos, port: u8, frame: &[u8]) {
+    fn receive(&mut self, now: Nanos, port: u8, frame: &[u8]) {
         self.engine.handle_frame(now, port, frame, &mut self.queue);
         self.is_fresh = true;
     }
