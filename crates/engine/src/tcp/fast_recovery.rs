@@ -1,11 +1,12 @@
 //! Loss recovery (RFC 5681, RFC 6582, RFC 6675) and the reduction of the window by ECN (RFC 3168): what an
 //! ACK does while something is lost, or is the sign of it.
 
+use allosaur_packet::transport::tcp::TcpFlags;
+
 use super::connection::{Connection, Flag, TcpContext};
 use super::input::Advance;
 use super::segment::Segment;
 use super::seq::Seq;
-use allosaur_packet::transport::tcp::TcpFlags;
 
 /// How far the timeout stays backed off while no round trip can be measured: four times, or a lossy
 /// link would wait for minutes.
