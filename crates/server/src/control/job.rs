@@ -18,8 +18,11 @@ pub trait Work: Send + 'static {
 /// Some domain's work.
 pub struct Job {
     name: &'static str,
-    run: Box<dyn FnOnce(&dyn CaptureFiles) -> JobResult + Send>,
+    run: Box<RunFn>,
 }
+
+/// Does a work and keeps what came of it.
+type RunFn = dyn FnOnce(&dyn CaptureFiles) -> JobResult + Send;
 
 /// What came of a job.
 #[derive(Debug)]

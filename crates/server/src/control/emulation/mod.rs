@@ -1,16 +1,13 @@
 //! Commands of emulated clients, for who has no connection to their own port. The receive thread does them, as
 //! it does those that come by that port; who may call them is looked at here.
 
-use std::ops::ControlFlow;
-
 use allosaur_api::{Error, Fields, Method};
 use allosaur_emulation::rpc::call::RpcCall;
 
-use crate::control::awaited::Awaited;
+use crate::control::awaited::{Awaited, Awaits};
 use crate::control::config::View;
 use crate::control::core::Core;
-use crate::control::core::pending::Wait;
-use crate::control::domain::{Domain, Others, Outcome};
+use crate::control::domain::{Domain, Others};
 use crate::control::reply::Reply;
 use crate::rx_taps::{EmulationAnswer, EmulationRequest, PART_CLIENTS};
 
@@ -22,6 +19,12 @@ const CALLS_OF_CONTROL: u64 = 1 << 63;
 pub(in crate::control) struct EmulatedClients {
     awaited: Awaited<EmulatedClients>,
     calls: u64,
+}
+
+impl Awaits for EmulatedClients {
+    fn awaited(&mut self) -> Option<&mut Awaited<EmulatedClients>> {
+        Some(&mut self.awaited)
+    }
 }
 
 impl Domain for EmulatedClients {
@@ -39,24 +42,6 @@ impl Domain for EmulatedClients {
         self.calls += 1;
         let call = RpcCall::new(name, fields.to_value()).admitted();
         Some(self.ask(control, call, CALLS_OF_CONTROL | self.calls, view))
-    }
-
-    fn handle_outcome(
-        &mut self,
-        control: &mut Core,
-        others: &mut Others<'_>,
-        wait: Wait,
-        outcome: Outcome,
-        view: &View<'_>,
-    ) -> ControlFlow<Reply, Outcome> {
-        match self.awaited.take(wait) {
-            Some(then) => ControlFlow::Break(then(self, control, others, outcome, view)),
-            None => ControlFlow::Continue(outcome),
-        }
-    }
-
-    fn forget(&mut self, wait: Wait) {
-        self.awaited.forget(wait);
     }
 }
 
