@@ -143,11 +143,11 @@ pub enum CounterReport {
     /// What they mean, by the names of their tables.
     Meta(BTreeMap<&'static str, CounterTable>),
     /// Their values by their names, by the names of their tables.
-    Values(BTreeMap<&'static str, CounterValues>),
+    Values(BTreeMap<&'static str, TableValues>),
 }
 
 /// Values of counters by their names.
-pub type CounterValues = BTreeMap<&'static str, u64>;
+pub type TableValues = BTreeMap<&'static str, u64>;
 
 /// A table of counters.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -155,12 +155,12 @@ pub struct CounterTable {
     /// Its name.
     name: &'static str,
     /// Its counters.
-    meta: Vec<CounterDescription>,
+    meta: Vec<CounterMeaning>,
 }
 
 /// What a counter means.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct CounterDescription {
+pub struct CounterMeaning {
     /// Its name.
     name: &'static str,
     /// What it counts.
@@ -214,7 +214,7 @@ impl CounterParams {
 }
 
 fn meta_of(table: &dyn Counters) -> CounterTable {
-    let rows = table.meta().iter().map(|row| CounterDescription {
+    let rows = table.meta().iter().map(|row| CounterMeaning {
         name: row.name,
         help: row.help,
         unit: row.unit,
@@ -228,7 +228,7 @@ fn meta_of(table: &dyn Counters) -> CounterTable {
 }
 
 /// The values of a table, those that are zero only where they are asked for.
-pub fn values_of(table: &dyn Counters, zero: bool) -> CounterValues {
+pub fn values_of(table: &dyn Counters, zero: bool) -> TableValues {
     let rows = table.meta().iter().enumerate();
     let values = rows.map(|(index, row)| (row, table.value(index)));
     values

@@ -6,9 +6,9 @@
 //! `handle_request` in; after any of them `poll_transmit` until it is empty, and `poll_timeout` for
 //! when to call again. There is no clock, socket or thread here.
 //!
-//! The modules stand in an order, each imports only from those before it: `params`, `counters`,
-//! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `frame`, `timers`,
-//! `transmit`, `tls`, `plugin`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
+//! The modules stand in an order, each imports only from those before it: `read`, `params`, `counters`,
+//! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `target`, `frame`, `timers`,
+//! `transmit`, `tls`, `plugin`, `spec`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
 //! `multicast`, `plugins`, `totals`, `emulation`, `prefetch`, `ready`, `sums`, `rpc`.
 
 mod address_hash;

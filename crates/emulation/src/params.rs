@@ -1,48 +1,18 @@
-//! Parameters of a request, and the errors that they may have.
-//!
-//! The texts of errors of type are those of the reference, so that scripts that compare them still work.
+//! The init JSON of plugins, read field by field. Commands of the RPC are read by [`read`](crate::read), which
+//! has the texts of errors.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use allosaur_api::Error;
 use allosaur_packet::MacAddress;
 use serde_json::{Map, Value};
 
+use crate::read::unknown_field;
+pub use crate::read::{failed_check, mismatch};
+
 /// The fields of a JSON object, read with their types. What is absent or null has its default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params<'v>(&'v Value);
-
-/// What JSON calls a value, as the reference's errors do.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-/// The error of a value that has another type, by the reference's name of the type. A number is
-/// told where a number was wanted.
-pub fn mismatch(value: &Value, wanted: &str) -> Error {
-    let is_integer = wanted.starts_with("uint") || wanted.starts_with("int");
-    let kind = match value {
-        Value::Number(number) if is_integer => format!("number {number}"),
-        other => kind(other).to_owned(),
-    };
-    Error::execution(format!(
-        "json: cannot unmarshal {kind} into Go value of type {wanted}"
-    ))
-}
-
-/// The error of a field that must be there, or must pass another check, by the reference's names.
-pub fn failed_check(structure: &str, field: &str, check: &str) -> Error {
-    Error::execution(format!(
-        "Key: '{structure}.{field}' Error:Field validation for '{field}' failed on the '{check}' tag"
-    ))
-}
 
 impl<'v> Params<'v> {
     /// The parameters in a value; anything that is no object has none.
@@ -226,32 +196,6 @@ impl<'v> Params<'v> {
         let parse = |value| bytes::<4>(value, "core.Ipv4Key").map(Ipv4Addr::from);
         value.map(parse).transpose()
     }
-
-    /// An IPv6 address as a list of sixteen bytes.
-    ///
-    /// # Errors
-    /// When it is something else.
-    pub fn ipv6(self, name: &str) -> Result<Option<Ipv6Addr>, Error> {
-        let value = self.get(name);
-        let parse = |value| bytes::<16>(value, "core.Ipv6Key").map(Ipv6Addr::from);
-        value.map(parse).transpose()
-    }
-}
-
-/// The error of a field that nobody knows: the one that was meant, as far as a few wrong letters tell, or all.
-/// `place` is where it stands, if that is to be said.
-fn unknown_field(name: &str, place: &str, known: &[&str]) -> Error {
-    let far = name.chars().count().div_ceil(3);
-    let near = known
-        .iter()
-        .map(|other| (strsim::osa_distance(name, other), other));
-    let near = near.min().filter(|(distance, _)| *distance <= far);
-    let remedy = match near {
-        Some((_, near)) => format!("is it \"{near}\"?"),
-        None if known.is_empty() => "leave it out, there are none here".to_owned(),
-        None => format!("there are {}", known.join(", ")),
-    };
-    Error::execution(format!("json: unknown field \"{name}\"{place}: {remedy}"))
 }
 
 /// A list of `N` bytes. As in the reference, a shorter list is filled up with zeros, a longer one is cut.

@@ -125,8 +125,12 @@ impl ReadError for Misread {
     }
 }
 
-/// The error of a value that has another type than `wanted`, by that server's name of it. A number is
-/// told where a number was wanted.
+/// The error of a value that has another type than `wanted`, by that server's name of it.
+pub fn mismatch(value: &Value, wanted: &str) -> Error {
+    Error::execution(mismatch_text(value, wanted))
+}
+
+/// Its text. A number is told where a number was wanted.
 fn mismatch_text(value: &Value, wanted: &str) -> String {
     let is_integer = wanted.starts_with("uint") || wanted.starts_with("int");
     let kind = match value {

@@ -18,7 +18,7 @@ const LEFT: [(&str, &[&str]); 0] = [];
 /// Crates that are not named have none.
 const WITH_PARENTS: [(&str, usize, usize); 6] = [
     ("api", 4, 4),
-    ("emulation", 29, 7),
+    ("emulation", 28, 7),
     ("engine", 51, 19),
     ("netdev", 6, 3),
     ("port", 8, 4),

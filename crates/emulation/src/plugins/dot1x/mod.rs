@@ -43,7 +43,7 @@ pub static SPEC: Spec = Spec {
             errors: &["a client is not there, or has not the plugin"],
             example: Example {
                 params: r#"{"tun": {"vport": 0}, "macs": [[0, 0, 1, 0, 0, 1]]}"#,
-                result: r#"[{"state": 5, "method": 4, "eap_version": 1}]"#,
+                result: r#"[{"state": 4, "method": 4, "eap_version": 1}]"#,
             },
             ..about_namespace(&OfNamespace(Dot1x::infos))
         },
@@ -233,11 +233,12 @@ impl Dot1x {
 /// Where the authentication of a client stands.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Dot1xInfo {
-    /// Its state: 1 begins, 2 waits for a method, 3 has answered, 4 has failed, 5 is authenticated.
+    /// Its state: 1 nobody asked for a name yet, 2 the method is agreed on or carried out, 3 the method is
+    /// through, 4 the client is in, 5 it is out.
     state: u8,
-    /// The type of its EAP method; 0 before there is one.
+    /// The type of the EAP method that was last carried out; 0 for none.
     method: u8,
-    /// The version of EAP over LAN.
+    /// The version of EAPOL.
     eap_version: u8,
     /// Of methods with TLS: its version, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -108,6 +108,8 @@ impl Trigger {
         let total_rate = params.float_or("total_rate_pps", "float32", 0.0)?;
         let mut init = init.cloned().unwrap_or_default();
         share_rate(&mut init, total_rate / f64::from(count));
+        let clients = params.get("clients_generator").map(clients_of_device);
+        let clients = clients.transpose()?;
         let trigger = Trigger {
             counters: TriggerCounters {
                 ramp_up_s: ramp_up / SECOND,
@@ -123,10 +125,7 @@ impl Trigger {
             domain: params.number_or("device_domain_id", 0)?,
             sites_per_tenant: params.number_or("sites_per_tenant", 1_u32)?.max(1),
             devices_per_site: params.number_or("devices_per_site", 1_u32)?.max(1),
-            clients: params
-                .get("clients_generator")
-                .map(clients_of_device)
-                .transpose()?,
+            clients,
             init,
         };
         // Better known now than when the first device is made.

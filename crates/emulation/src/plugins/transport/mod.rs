@@ -42,7 +42,7 @@ pub static SPEC: Spec = Spec {
         errors: &["the client has no connections and no sockets yet"],
         example: Example {
             params: r#"{"tun": {"vport": 0}, "mac": [0, 0, 1, 0, 0, 1]}"#,
-            result: r#"{"tcp": {"tcps_connects": 1}}"#,
+            result: r#"{"tcp": {"connects": 1}}"#,
         },
         ..about_client(&OfClient(Transport::count))
     }],

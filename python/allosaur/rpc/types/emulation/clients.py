@@ -87,7 +87,7 @@ class Defaults(TypedDict):
     """The plugins by their names, with the init JSON of each."""
 
 
-class CounterDescription(TypedDict):
+class CounterMeaning(TypedDict):
     """What a counter means."""
 
     name: str
@@ -107,7 +107,7 @@ class CounterTable(TypedDict):
 
     name: str
     """Its name."""
-    meta: list[CounterDescription]
+    meta: list[CounterMeaning]
     """Its counters."""
 
 

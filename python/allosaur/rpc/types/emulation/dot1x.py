@@ -15,12 +15,12 @@ class Dot1xInfo(TypedDict):
     """Where the authentication of a client stands."""
 
     state: int
-    """Its state: 1 begins, 2 waits for a method, 3 has answered, 4 has failed, 5 is
-    authenticated."""
+    """Its state: 1 nobody asked for a name yet, 2 the method is agreed on or carried out, 3 the
+    method is through, 4 the client is in, 5 it is out."""
     method: int
-    """The type of its EAP method; 0 before there is one."""
+    """The type of the EAP method that was last carried out; 0 for none."""
     eap_version: int
-    """The version of EAP over LAN."""
+    """The version of EAPOL."""
     reason: NotRequired[str]
     """Of methods with TLS: why it failed."""
     tls_version: NotRequired[str]
