@@ -46,18 +46,15 @@ fn main() {
     let rate_given = numbers.next();
     let rate_cps = rate_given.unwrap_or(RATE_CPS);
     let turn = numbers.next().unwrap_or(TURN_US) * MICROSECOND;
-    let encapsulation = match () {
-        () if has("vlan") => Encapsulation::Vlan(100),
-        () if has("qinq") => Encapsulation::QinQ {
-            outer: 100,
-            inner: 200,
-        },
-        () if has("vxlan") => {
-            let end = Ipv4Addr::new(192, 0, 2, 1);
-            Vxlan::new(end, end, 100).into()
-        }
-        () => Encapsulation::Ethernet,
-    };
+    let end = Ipv4Addr::new(192, 0, 2, 1);
+    let (outer, inner) = (100, 200);
+    let encapsulations = [
+        ("vlan", Encapsulation::Vlan(outer)),
+        ("qinq", Encapsulation::QinQ { outer, inner }),
+        ("vxlan", Vxlan::new(end, end, 100).into()),
+    ];
+    let asked = encapsulations.into_iter().find(|(word, _)| has(word));
+    let encapsulation = asked.map_or(Encapsulation::Ethernet, |(_, asked)| asked);
     let (mut engine, mut rings) = (engine(encapsulation), Rings::new(turn));
     let mut profile = profile(response_bytes, rate_cps as f64);
     if is_udp {

@@ -12,14 +12,14 @@ use allosaur_packet::transport::udp;
 
 use super::Encapsulation;
 
-/// The longest prefix: MAC addresses, two tags, and the headers of a tunnel over IPv6.
+/// The longest prefix, with room for two tags and the headers of a tunnel over IPv6.
 pub const PREFIX_BYTES_MAX: usize = 128;
 /// Two tags are shorter.
 const SHORT_BYTES: usize = 32;
 /// Lengths of outer headers in one prefix.
 const LENGTHS_MAX: usize = 3;
 const IPV4_BYTES: usize = 20;
-/// Of packets that we send (RFC 1700's advice for a default).
+/// Of outer packets.
 const TIME_TO_LIVE: u8 = 64;
 /// Source ports of tunnels over UDP: the dynamic ones (RFC 7348, section 5).
 const SOURCE_PORT_FIRST: u16 = 49_152;

@@ -104,10 +104,12 @@ impl AddressSpaces {
             let known = self.known.get(place);
             known.is_some_and(|known| known.space.is_same(space) && known.users > 0)
         };
-        match () {
-            () if is_at(0) => Some(SpaceIndex::of(0)),
-            () if is_at(1) => Some(SpaceIndex::of(1)),
-            () => self.numbers.get(space).copied(),
+        if is_at(0) {
+            Some(SpaceIndex::of(0))
+        } else if is_at(1) {
+            Some(SpaceIndex::of(1))
+        } else {
+            self.numbers.get(space).copied()
         }
     }
 
