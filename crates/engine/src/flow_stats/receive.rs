@@ -3,8 +3,9 @@
 use allosaur_packet::frame::{self, VLAN_TAGS_MAX};
 use allosaur_packet::link::ethernet::EtherType;
 
-use super::tag::vxlan_offset;
-use super::{Group, Tagging, VxlanPorts};
+use super::group::Group;
+use super::tag::{Tagging, vxlan_offset};
+use super::vxlan::VxlanPorts;
 
 /// What a sign says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The counters of all groups, in one direction of one port, of one thread.
 
-use super::{GROUPS, Group};
+use super::group::{GROUPS, Group};
 
 /// What is counted of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

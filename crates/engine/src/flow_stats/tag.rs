@@ -8,7 +8,7 @@ use allosaur_packet::link::ethernet::EtherType;
 use allosaur_packet::network::{checksum, ipv4, ipv6};
 use thiserror::Error;
 
-use super::Group;
+use super::group::Group;
 use super::vxlan::{VXLAN_PORT, VxlanPorts};
 use crate::latency::{ChecksumFixup, TRAILER_BYTES, Trailer};
 

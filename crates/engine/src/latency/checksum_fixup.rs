@@ -4,7 +4,7 @@
 use allosaur_packet::frame::{Layout, Transport};
 use allosaur_packet::network::checksum::{self, Sum};
 
-use super::{TRAILER_BYTES, Trailer};
+use super::trailer::{TRAILER_BYTES, Trailer};
 
 /// A checksum of TCP, UDP or ICMP, and what it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,25 +2,21 @@
 //! program goes on, and the segment leaves that says all there is to say; what else there may be is in
 //! `events`, `transmit`, and for messages of UDP in `udp_transport`.
 
-use std::net::Ipv4Addr;
-
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::prefetch;
-use allosaur_packet::shared_payload::SharedPayload;
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::application::FlowApplication;
 use super::begin_time::BeginTime;
-use super::context::{FlowContext, FlowStatus, FrameTx, HeaderDefaults};
+use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::links::{LinkIndex, segment_bytes_max};
 use super::measure::{Whose, delivered, look_at, note_connected};
 use super::outbox::Outbox;
-use super::transmit::envelope;
+use super::surroundings::{envelope_of, send_behind_prefix, shared_data};
 use super::udp::Udp;
-use super::wire::{self, Addresses, Envelope, TIMED_BYTES};
-use crate::app::{Action, Buffers, ProgramContext};
-use crate::encapsulation::LinkPrefix;
-use crate::flow::{AddressSpaces, FlowKey};
+use super::wire::{self, TIMED_BYTES};
+use crate::app::{Action, ProgramContext};
+use crate::flow::FlowKey;
 use crate::tcp::{Connection, Outcome, Progress, Segment, TcpState};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos, Tight};
 
@@ -29,10 +25,6 @@ pub(super) const ROUNDS_MAX: u32 = 64;
 
 /// How much later.
 pub(super) const LATER: Nanos = 20 * MICROSECOND;
-
-/// Data of fewer bytes is copied into its frame, which is no more work than to say where it is, and
-/// leaves no frame to be padded.
-pub(super) const SHARED_BYTES_MIN: u32 = 128;
 
 /// What carries the data of a flow.
 #[derive(Clone, Debug)]
@@ -449,73 +441,5 @@ impl Session {
         };
         let due = transport.unwrap_or(Nanos::MAX).min(self.wake_at.get());
         (due != Nanos::MAX).then_some(due)
-    }
-}
-
-/// The data of a segment, where it is constant and worth sharing.
-#[inline]
-pub(super) fn shared_data<'b>(
-    outbox: &Outbox,
-    segment: &Segment,
-    buffers: &'b Buffers,
-) -> Option<SharedPayload<'b>> {
-    if segment.len < SHARED_BYTES_MIN {
-        return None;
-    }
-    outbox.shared(segment.offset, segment.len, buffers)
-}
-
-/// What an [`envelope`] is made of.
-type Surroundings<'a> = (
-    &'a FlowKey,
-    &'a LinkPrefix,
-    &'a AddressSpaces,
-    HeaderDefaults,
-    u16,
-);
-
-/// Sends a segment with timestamps and no other option, whatever stands in front of its packet. Its data
-/// has this sum; it is apart, or in `shared`.
-#[inline(never)]
-fn send_behind_prefix(
-    (key, link, spaces, headers, identification): Surroundings<'_>,
-    segment: &Segment,
-    (data, sum): (&[u8], Sum),
-    shared: Option<SharedPayload<'_>>,
-    tx: &mut impl FrameTx,
-) -> bool {
-    let envelope = envelope(key, link, spaces, headers, identification);
-    let places = envelope.timed_places(segment);
-    let head_bytes = places.head_bytes();
-    match shared {
-        Some(payload) => tx.send_sharing(head_bytes, payload, |head| {
-            envelope.write_timed_behind(segment, sum, head);
-        }),
-        None => tx.send(places.frame_bytes(), |frame| {
-            envelope.write_timed_behind(segment, sum, frame);
-            let (place, padding) = frame[head_bytes..].split_at_mut(data.len());
-            place.copy_from_slice(data);
-            if !padding.is_empty() {
-                padding.fill(0);
-            }
-        }),
-    }
-}
-
-/// What surrounds the segments of a flow between addresses of IPv4.
-#[inline(always)]
-pub(super) fn envelope_of<'a>(
-    key: &FlowKey,
-    link: &'a LinkPrefix,
-    headers: HeaderDefaults,
-    identification: u16,
-) -> Envelope<'a> {
-    Envelope {
-        link,
-        addresses: Addresses::V4(Ipv4Addr::from(key.local), Ipv4Addr::from(key.remote)),
-        ports: (key.local_port, key.remote_port),
-        type_of_service: headers.type_of_service,
-        time_to_live: headers.time_to_live,
-        identification,
     }
 }

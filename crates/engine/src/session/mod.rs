@@ -11,7 +11,7 @@
 //! | what TCP still has to send | `outbox` |
 //! | what is left of it in TIME-WAIT | `time_wait` |
 //! | when it began, how long it took, and how it ended | `begin_time`, `flow_times` with `measure`, `outcome` with `judge` |
-//! | where frames go | `links` |
+//! | where frames go, and what surrounds their data | `links`, `surroundings` |
 //! | the time there and back in messages | `app_latency` |
 //! | frames | `wire` |
 
@@ -31,6 +31,7 @@ mod open;
 mod outbox;
 mod outcome;
 mod receive_buffer;
+mod surroundings;
 mod time_wait;
 mod transmit;
 mod udp;

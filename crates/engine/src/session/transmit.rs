@@ -4,14 +4,13 @@
 use allosaur_packet::network::checksum::Sum;
 
 use super::application::FlowApplication;
-use super::context::{FlowContext, FrameTx, HeaderDefaults};
-use super::flow::{FlowTransport, SHARED_BYTES_MIN, Session, envelope_of, shared_data};
+use super::context::{FlowContext, FrameTx};
+use super::flow::{FlowTransport, Session};
 use super::links::segment_bytes_max;
 use super::outbox::{Outbox, OutboxPool};
-use super::wire::{self, Addresses, Content, Envelope, HeaderTemplate, Places, SYN_BYTES};
+use super::surroundings::{SHARED_BYTES_MIN, envelope, envelope_of, shared_data};
+use super::wire::{self, Content, Envelope, HeaderTemplate, Places, SYN_BYTES};
 use crate::app::Buffers;
-use crate::encapsulation::LinkPrefix;
-use crate::flow::{AddressSpaces, FlowKey};
 use crate::tcp::{Outcome, Progress, Segment, SegmentTx};
 
 impl Session {
@@ -229,24 +228,4 @@ fn send_in_any_frame(envelope: &Envelope<'_>, segment: &Segment, tx: &mut impl F
     tx.send(places.frame_bytes(), |frame| {
         envelope.write_at(places, &content, frame, |_| Sum::default());
     })
-}
-
-/// What surrounds the segments and messages of a flow.
-#[inline]
-pub(super) fn envelope<'a>(
-    key: &FlowKey,
-    link: &'a LinkPrefix,
-    spaces: &AddressSpaces,
-    headers: HeaderDefaults,
-    identification: u16,
-) -> Envelope<'a> {
-    let plain = envelope_of(key, link, headers, identification);
-    let long = |number| spaces.addresses(number, key.local, key.remote);
-    match key.space.and_then(long) {
-        Some((from, to)) => Envelope {
-            addresses: Addresses::V6(from, to),
-            ..plain
-        },
-        None => plain,
-    }
 }

@@ -7,7 +7,7 @@ use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, Session, SessionFlag};
 use super::measure::{look_at, note_first_byte};
-use super::transmit::envelope;
+use super::surroundings::envelope;
 use super::wire::Content;
 use crate::tcp::Progress;
 use crate::time::MICROSECOND;

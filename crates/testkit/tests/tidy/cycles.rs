@@ -19,7 +19,7 @@ const LEFT: [(&str, &[&str]); 0] = [];
 const WITH_PARENTS: [(&str, usize, usize); 6] = [
     ("api", 4, 4),
     ("emulation", 28, 7),
-    ("engine", 51, 19),
+    ("engine", 49, 19),
     ("netdev", 6, 3),
     ("port", 8, 4),
     ("server", 48, 10),
