@@ -30,6 +30,11 @@ const RECENT_MAX: usize = 4;
 /// Times between two messages when the init JSON does not say them.
 const FIRST_INTERVAL_S: u32 = 5;
 const REQUEST_INTERVAL_S: u32 = 10;
+/// So often all servers are asked again after the same time, as the reference does all the time.
+const FIRST_REPEATS: u8 = 3;
+/// Then who is not answered asks less and less often, but at least so often (RFC 2131 section 4.1): a
+/// million clients where there is no server ask 16,000 times a second.
+const FIRST_INTERVAL_MAX: Nanos = 64 * SECOND;
 
 /// How long to wait before a lease is asked for again: half of the time until `end`, but not past it.
 fn retry_delay(now: Nanos, end: Nanos) -> Nanos {
@@ -42,7 +47,9 @@ fn retry_delay(now: Nanos, end: Nanos) -> Nanos {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intervals {
     /// To its first message, to all servers.
-    pub(super) first: Nanos,
+    first: Nanos,
+    /// To the same message, when it was not answered for long.
+    first_max: Nanos,
     /// To its request.
     pub(super) request: Nanos,
 }
@@ -54,10 +61,23 @@ impl Intervals {
             let seconds: u32 = init.nonzero_or(name, default)?;
             Ok::<Nanos, Error>(u64::from(seconds) * SECOND)
         };
+        let first = seconds("timerd", FIRST_INTERVAL_S)?;
+        let is_given = first != u64::from(FIRST_INTERVAL_S) * SECOND;
         Ok(Intervals {
-            first: seconds("timerd", FIRST_INTERVAL_S)?,
+            first,
+            first_max: if is_given { first } else { FIRST_INTERVAL_MAX },
             request: seconds("timero", REQUEST_INTERVAL_S)?,
         })
+    }
+}
+
+impl Intervals {
+    /// To a message to all servers, after so many that were not answered: after some, each time twice as
+    /// long, unless the init JSON says how long.
+    pub(super) fn first(self, unanswered: u8) -> Nanos {
+        let unanswered = unanswered.saturating_sub(FIRST_REPEATS);
+        let wait = self.first.saturating_mul(1 << unanswered.min(8));
+        wait.min(self.first_max)
     }
 }
 

@@ -80,6 +80,7 @@ struct DhcpClient {
     address: Ipv4Addr,
     server: Ipv4Addr,
     server_mac: MacAddress,
+    /// Messages to all servers that were not answered, or repeated ones to the server that was chosen.
     retries: u8,
     state: State,
     counters: DhcpCounters,
@@ -161,7 +162,8 @@ impl LeaseClient for DhcpClient {
     fn handle_timeout(&mut self, context: &mut Context<'_>, id: ClientId) {
         let (retries, now) = (self.retries, context.now);
         match self.state.step(retries, REQUEST_RETRIES, self.times, now) {
-            Step::Discover | Step::StartOver => self.discover(context, id),
+            Step::Discover => self.discover(context, id),
+            Step::StartOver => self.start_over(context, id),
             Step::Request => {
                 self.retries += 1;
                 self.request(context, id);
@@ -318,6 +320,12 @@ impl DhcpClient {
             context.set_ipv4(id, Ipv4Addr::UNSPECIFIED);
             context.set_gateway_ipv4(id, Ipv4Addr::UNSPECIFIED);
         }
+        self.start_over(context, id);
+    }
+
+    /// Asks all servers, as if it came now.
+    fn start_over(&mut self, context: &mut Context<'_>, id: ClientId) {
+        self.retries = 0;
         self.discover(context, id);
     }
 
@@ -326,7 +334,8 @@ impl DhcpClient {
         self.counters.tx_discover += 1;
         let messages = Arc::clone(&self.messages);
         self.broadcast(context, id, &messages.discover);
-        self.set_timer(context, id, messages.intervals.first);
+        self.set_timer(context, id, messages.intervals.first(self.retries));
+        self.retries = self.retries.saturating_add(1);
     }
 
     fn request(&mut self, context: &mut Context<'_>, id: ClientId) {
@@ -355,7 +364,7 @@ impl DhcpClient {
             context.set_ipv4(id, Ipv4Addr::UNSPECIFIED);
             context.set_gateway_ipv4(id, Ipv4Addr::UNSPECIFIED);
         }
-        self.state = State::Waiting;
+        (self.state, self.retries) = (State::Waiting, 0);
         let messages = Arc::clone(&self.messages);
         self.broadcast(context, id, &messages.decline);
         self.set_timer(context, id, DECLINE_WAIT);

@@ -146,6 +146,43 @@ fn a_client_renews_with_its_server_rebinds_with_any_and_begins_anew_when_the_lea
 }
 
 #[test]
+fn who_is_not_answered_asks_less_and_less_often_unless_it_is_said_how_often() {
+    let times = |init| {
+        let mut net = net(init);
+        net.wait(270 * SECOND);
+        let sent = sent(&mut net).into_iter();
+        let of = |(at, kind)| (kind == MessageType::DISCOVER).then_some(at);
+        sent.map(|sent| of(sent).expect("nothing else"))
+            .collect::<Vec<_>>()
+    };
+    let doubled = [0, 5, 10, 15, 20, 30, 50, 90, 154, 218];
+    assert_eq!(times(json!({})), doubled);
+    assert_eq!(
+        times(json!({"timerd": 5})),
+        doubled,
+        "as the Python client says"
+    );
+    assert_eq!(times(json!({"timerd": 60})), [0, 60, 120, 180, 240]);
+    assert_eq!(times(json!({"timerd": u32::MAX})), [0]);
+}
+
+#[test]
+fn an_answer_makes_a_client_ask_soon_again() {
+    let mut net = net(json!({}));
+    net.wait(20 * SECOND);
+    net.receive(&Reply::new(MessageType::OFFER).frame());
+    net.sent();
+    // Five requests are repeated, then it starts over.
+    net.wait(80 * SECOND);
+    let sent = sent(&mut net).into_iter();
+    let asked = sent.filter(|(_, kind)| *kind == MessageType::DISCOVER);
+    assert_eq!(
+        asked.map(|(at, _)| at).collect::<Vec<_>>(),
+        [80, 85, 90, 95, 100]
+    );
+}
+
+#[test]
 fn any_server_may_answer_who_rebinds_and_only_its_own_who_renews() {
     let other = Ipv4Addr::new(14, 0, 14, 17);
     let mut ack = Reply::new(MessageType::ACK);

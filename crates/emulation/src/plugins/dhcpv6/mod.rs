@@ -99,6 +99,7 @@ struct Dhcpv6Client {
     timer: TimerId,
     xid: u32,
     iaid: u32,
+    /// Messages to all servers that were not answered, or repeated ones to the server that was chosen.
     retries: u8,
     state: State,
     counters: Dhcpv6Counters,
@@ -408,7 +409,8 @@ impl Dhcpv6Client {
             // The server refused what it offered: it would do so again at once. The client has been
             // trying since its first message.
             self.server = None;
-            self.set_timer(context, id, self.messages.intervals.first);
+            self.retries = 0;
+            self.set_timer(context, id, self.messages.intervals.first(0));
         } else {
             self.start(context, id);
         }
@@ -418,7 +420,8 @@ impl Dhcpv6Client {
         self.counters.tx_solicit += 1;
         let messages = Arc::clone(&self.messages);
         self.send(context, id, &messages.solicit);
-        self.set_timer(context, id, messages.intervals.first);
+        self.set_timer(context, id, messages.intervals.first(self.retries));
+        self.retries = self.retries.saturating_add(1);
     }
 
     fn request(&mut self, context: &mut Context<'_>, id: ClientId) {

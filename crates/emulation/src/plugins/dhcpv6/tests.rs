@@ -170,6 +170,14 @@ fn a_client_renews_rebinds_and_begins_anew_when_the_address_is_not_valid() {
 }
 
 #[test]
+fn who_is_not_answered_asks_less_and_less_often() {
+    let mut net = net(json!({}));
+    net.wait(270 * SECOND);
+    let times: Vec<_> = sent(&mut net).iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [0, 5, 10, 15, 20, 30, 50, 90, 154, 218]);
+}
+
+#[test]
 fn requests_end_after_ten_retries_and_the_next_server_is_a_new_one() {
     let mut net = net(json!({"timerd": 2, "timero": 3}));
     net.wait(2 * SECOND);
@@ -204,11 +212,14 @@ fn requests_end_after_ten_retries_and_the_next_server_is_a_new_one() {
 #[test]
 fn a_client_says_how_long_it_has_been_trying_since_its_first_message() {
     let mut net = net(json!({}));
-    net.wait(700 * SECOND);
+    net.wait(800 * SECOND);
     let told: Vec<u16> = net.sent().iter().map(|(_, frame)| elapsed(frame)).collect();
+    let late = (0_u32..12).map(|number| 90 + 64 * number);
     // RFC 8415 section 21.9: more than the field holds is its largest value.
-    let expected: Vec<u16> = (0..=140_u32)
-        .map(|number| u16::try_from(500 * number).unwrap_or(u16::MAX))
+    let expected: Vec<u16> = [0, 5, 10, 15, 20, 30, 50]
+        .into_iter()
+        .chain(late)
+        .map(|seconds| u16::try_from(100 * seconds).unwrap_or(u16::MAX))
         .collect();
     assert_eq!(told, expected);
 }
