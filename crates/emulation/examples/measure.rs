@@ -1,6 +1,7 @@
 //! What emulated clients cost on this machine, as JSON: clients added a second by requests, memory of
 //! each, ARP and echo answers a second, DHCP leases a second, and the share of a core that they take
-//! while nobody asks them anything. `measure CLIENTS [PLUGIN...]`; run it with `--release`. Times are
+//! while nobody asks them anything. `measure CLIENTS [PLUGIN...]`; with `no-lease` among the plugins no server
+//! answers who asks for a lease. Run it with `--release`. Times are
 //! those that the thread ran, so that neighbours on the CPU do not count.
 
 use std::net::Ipv4Addr;
@@ -281,6 +282,13 @@ fn idle(emulation: &mut Emulation) -> (f64, f64) {
     (busy_s / IDLE_S as f64, frames as f64 / IDLE_S as f64)
 }
 
+/// The nanoseconds that it takes for each client to sum all of them up once.
+fn summing(emulation: &mut Emulation, clients: u32) -> f64 {
+    let begun = ran_s();
+    while !emulation.sum_up(1024) {}
+    (ran_s() - begun) * 1e9 / f64::from(clients)
+}
+
 /// An emulation with one namespace.
 fn with_namespace(plugins: &Map<String, Value>) -> Emulation {
     let mut emulation = Emulation::new(Settings::default(), 0);
@@ -297,7 +305,9 @@ fn main() {
         text.parse()
             .expect("the first argument is how many clients")
     });
-    let given: Vec<String> = arguments.collect();
+    let mut given: Vec<String> = arguments.collect();
+    let has_server = !given.iter().any(|name| name == "no-lease");
+    given.retain(|name| name != "no-lease");
     let names = match &given[..] {
         [] => ["arp", "icmp", "ipv6", "dhcp"].map(str::to_owned).to_vec(),
         _ => given,
@@ -329,7 +339,7 @@ fn main() {
             report[format!("{what}_answers_per_second{order}")] = json!(rate.round());
         }
     }
-    if has("dhcp") {
+    if has("dhcp") && has_server {
         let at_once = leases_per_second(&mut emulation, &asked);
         report["leases_per_second_at_once"] = json!(at_once.round());
         let memory = resident_bytes() - before - 8 * asked.len() as u64;
@@ -338,9 +348,10 @@ fn main() {
     }
     let (share, frames) = idle(&mut emulation);
     report["idle_share_of_core"] = json!(share);
+    report["sum_ns_per_client"] = json!(summing(&mut emulation, clients));
     report["idle_frames_per_second"] = json!(frames);
     drop(emulation);
-    if has("dhcp") {
+    if has("dhcp") && has_server {
         let adding = leases_while_adding(&requests, clients, &plugins);
         report["leases_per_second_while_adding"] = json!(adding.round());
     }

@@ -22,13 +22,16 @@ use crate::slab::Slab;
 use crate::timers::Timers;
 use crate::tls::{MakeTlsClient, TlsClients};
 use crate::totals::Totals;
-use crate::transmit::{Transmit, TxQueue, TxQueueCounters, VethCounters};
+use crate::transmit::{RxQueueCounters, Transmit, TxQueue, TxQueueCounters, VethCounters};
 
 /// What an emulation begins with.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Of its random numbers.
     pub seed: u32,
+    /// Which of several [shards](crate::shards) it is: they have random numbers of their own, and the rest
+    /// in common.
+    pub shard: u32,
     /// What to add to the time that it is given for the time since 1970.
     pub unix_offset: Nanos,
     /// Random numbers that shall have a value, by what they are for: for tests against recordings.
@@ -79,6 +82,7 @@ pub struct Emulation {
     pub(crate) parser: ParserCounters,
     pub(crate) veth: VethCounters,
     pub(crate) tx_queue: TxQueueCounters,
+    pub(crate) rx_queue: RxQueueCounters,
     pub(crate) timer_counters: TimerCounters,
     pub(crate) usage: Usage,
     pub(crate) api_handle: String,
@@ -102,7 +106,11 @@ impl Emulation {
                 events: VecDeque::new(),
                 exports: Exports::new(settings.exports),
                 tls: TlsClients::new(settings.tls),
-                rng: Lcg::new(settings.seed),
+                rng: Lcg::new(
+                    settings
+                        .seed
+                        .wrapping_add(settings.shard.wrapping_mul(SHARD_SEED)),
+                ),
                 pinned: settings.pinned,
                 timer_due: settings.timer_due,
                 unix_offset: settings.unix_offset,
@@ -114,6 +122,7 @@ impl Emulation {
             parser: ParserCounters::default(),
             veth: VethCounters::default(),
             tx_queue: TxQueueCounters::default(),
+            rx_queue: RxQueueCounters::default(),
             timer_counters: TimerCounters::default(),
             usage: Usage::new(now),
             api_handle: api_handle(settings.seed),
@@ -128,6 +137,11 @@ impl Emulation {
     pub fn set_usage(&mut self, cpu_time: Nanos, rss_bytes: u64) {
         self.usage.cpu_time = cpu_time;
         self.usage.rss_bytes = rss_bytes;
+    }
+
+    /// So many frames were lost on the way here from who received them.
+    pub fn note_rx_lost(&mut self, frames: u64) {
+        self.rx_queue.dropped += frames;
     }
 
     /// When the user wants the emulation to end, if it was asked to.
@@ -625,6 +639,9 @@ fn api_handle(seed: u32) -> String {
     };
     (0..10).map(|_| letter()).collect()
 }
+
+/// What the seeds of two shards differ by: the golden ratio, of 32 bits.
+const SHARD_SEED: u32 = 0x9e37_79b9;
 
 /// The unit of counted time.
 const TICK: Nanos = SECOND / 100;

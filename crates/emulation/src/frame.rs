@@ -103,6 +103,33 @@ pub(crate) fn key(port: u16, bytes: &[u8], layout: &Layout) -> NamespaceKey {
     NamespaceKey { port, tags }
 }
 
+/// The same without the other headers; and what is behind the tags: its type, and where it begins. `None`
+/// when the frame ends before that.
+#[inline]
+pub(crate) fn tags_of(port: u16, bytes: &[u8]) -> Option<(NamespaceKey, EtherType, usize)> {
+    let u16_at = |at: usize| {
+        let number = bytes.get(at..)?.first_chunk().copied();
+        number.map(u16::from_be_bytes)
+    };
+    let mut key = NamespaceKey {
+        port,
+        ..NamespaceKey::default()
+    };
+    let (mut at, mut ether_type) = (14, EtherType(u16_at(12)?));
+    for tag in &mut key.tags {
+        if !ether_type.is_vlan() {
+            break;
+        }
+        *tag = Tag {
+            tpid: ether_type.0,
+            vlan: u16_at(at)? & 0x0fff,
+        };
+        ether_type = EtherType(u16_at(at + 2)?);
+        at += 4;
+    }
+    Some((key, ether_type, at))
+}
+
 /// Finds the headers of a frame.
 pub(crate) fn parse(bytes: &[u8]) -> Layout {
     packet_frame::parse(bytes)

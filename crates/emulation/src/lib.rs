@@ -9,7 +9,7 @@
 //! The modules stand in an order, each imports only from those before it: `read`, `params`, `counters`,
 //! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `target`, `frame`, `timers`,
 //! `transmit`, `tls`, `plugin`, `spec`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
-//! `multicast`, `plugins`, `totals`, `emulation`, `prefetch`, `ready`, `sums`, `rpc`.
+//! `multicast`, `plugins`, `totals`, `emulation`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
 
 mod address_hash;
 pub mod chap;
@@ -35,6 +35,7 @@ mod prefetch;
 pub mod read;
 pub mod ready;
 pub mod rpc;
+pub mod shards;
 mod slab;
 mod sockets;
 pub mod spec;

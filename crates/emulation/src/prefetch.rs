@@ -14,7 +14,8 @@ use allosaur_packet::network::ip_protocol::IpProtocol;
 
 use crate::client::{ClientId, Clients};
 use crate::emulation::Emulation;
-use crate::namespace::{NamespaceKey, Tag};
+use crate::frame;
+use crate::namespace::NamespaceKey;
 use crate::plugin::PluginId;
 
 /// With fewer timers, all that they need is in the caches anyway.
@@ -75,25 +76,9 @@ impl Emulation {
 
 /// The namespace of a frame, and the address that ARP, neighbor discovery or IP name in it.
 #[inline]
-fn destination(port: u16, frame: &[u8]) -> Option<(NamespaceKey, Destination)> {
-    const TYPE: usize = 12;
-    let mut key = NamespaceKey {
-        port,
-        ..NamespaceKey::default()
-    };
-    let (mut at, mut ether_type) = (TYPE + 2, EtherType(u16_at(frame, TYPE)?));
-    for tag in &mut key.tags {
-        if !ether_type.is_vlan() {
-            break;
-        }
-        *tag = Tag {
-            tpid: ether_type.0,
-            vlan: u16_at(frame, at)? & 0x0fff,
-        };
-        ether_type = EtherType(u16_at(frame, at + 2)?);
-        at += 4;
-    }
-    let packet = frame.get(at..)?;
+fn destination(port: u16, bytes: &[u8]) -> Option<(NamespaceKey, Destination)> {
+    let (key, ether_type, at) = frame::tags_of(port, bytes)?;
+    let packet = bytes.get(at..)?;
     let destination = match ether_type {
         EtherType::ARP => Destination::Ipv4(Ipv4Addr::from(*array(packet, 24)?)),
         EtherType::IPV4 => Destination::Ipv4(Ipv4Addr::from(*array(packet, 16)?)),
@@ -107,11 +92,6 @@ fn destination(port: u16, frame: &[u8]) -> Option<(NamespaceKey, Destination)> {
         _ => return None,
     };
     Some((key, destination))
-}
-
-#[inline]
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    array(bytes, at).copied().map(u16::from_be_bytes)
 }
 
 #[inline]

@@ -48,7 +48,8 @@ impl Emulation {
     fn finish_sums(&mut self) {
         self.refresh_frames();
         let frames = &mut self.totals.next.values;
-        let own: [&dyn Counters; OWN.len()] = [&self.veth, &self.parser, &self.tx_queue];
+        let own: [&dyn Counters; OWN.len()] =
+            [&self.veth, &self.parser, &self.tx_queue, &self.rx_queue];
         let mut begin = 0;
         for table in own {
             table.add_to(&mut frames[begin..]);

@@ -9,7 +9,7 @@ use crate::client::ClientId;
 use crate::counters::{CounterMeta, Severity};
 use crate::frame::ParserCounters;
 use crate::plugins::PLUGINS;
-use crate::transmit::{TxQueueCounters, VethCounters};
+use crate::transmit::{RxQueueCounters, TxQueueCounters, VethCounters};
 
 /// A counter that is summed up.
 #[derive(Clone, Debug)]
@@ -25,10 +25,11 @@ pub struct TotalRow {
 }
 
 /// Counters of an emulation that are of no namespace: frames that came, went, and were lost.
-pub(crate) const OWN: [(&str, &[CounterMeta]); 3] = [
+pub(crate) const OWN: [(&str, &[CounterMeta]); 4] = [
     ("frames", VethCounters::META),
     ("parser", ParserCounters::META),
     ("transmit", TxQueueCounters::META),
+    ("receive", RxQueueCounters::META),
 ];
 
 /// The rows, and where those of each table of each plugin begin.

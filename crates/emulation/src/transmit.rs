@@ -107,6 +107,14 @@ crate::counters! {
 }
 
 crate::counters! {
+    /// Frames that were lost before they came here. The reference has no such table; it is shown when it
+    /// counts.
+    pub(crate) struct RxQueueCounters: u64, "rxq" {
+        dropped: "drops", "frames dropped because too many waited for the core of their client", "pkts", Error;
+    }
+}
+
+crate::counters! {
     /// Frames that did not come so far. The reference has no such table; it is shown when it counts.
     pub(crate) struct TxQueueCounters: u64, "txq" {
         dropped: "drops", "frames dropped because too many waited to be sent", "pkts", Error;

@@ -4,6 +4,7 @@
 mod captures;
 mod flow_records;
 mod peers;
+mod sharded;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,7 +13,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use allosaur_api::Dialect;
 use allosaur_api::dialect::Reply;
 use allosaur_emulation::rpc::dialect::{CallId, EmulationDialect};
-use allosaur_emulation::{Emulation, Settings};
+use allosaur_emulation::Settings;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame::parse;
@@ -20,6 +21,7 @@ use allosaur_packet::network::checksum::update_bytes;
 use allosaur_testkit::data;
 use flow_records::{Drawn, FlowRecords};
 use serde_json::{Map, Value, json};
+use sharded::Sharded;
 
 /// The scenarios. Who adds a plugin adds its own.
 const SCENARIOS: &[&str] = &[
@@ -231,21 +233,22 @@ struct Stimulus {
 }
 
 struct Player {
-    emulation: Emulation,
+    emulation: Sharded,
     now: Nanos,
     sent: RefCell<Vec<(Nanos, Vec<u8>)>>,
     failures: Vec<String>,
 }
 
 impl Player {
-    fn new() -> Player {
+    /// Of clients on so many shards.
+    fn new(shards: usize) -> Player {
         let settings = Settings {
             pinned: PINNED.to_vec(),
             timer_due: Some(coarse),
             ..Settings::default()
         };
         Player {
-            emulation: Emulation::new(settings, TICK),
+            emulation: Sharded::new(&settings, TICK, shards),
             now: TICK,
             sent: RefCell::default(),
             failures: Vec::new(),
@@ -570,10 +573,10 @@ fn elapsed(frame: &[u8]) -> Option<(Vec<u8>, u16)> {
     Some((frame, time))
 }
 
-fn play(name: &str) -> Vec<String> {
+fn play(name: &str, shards: usize) -> Vec<String> {
     let file = data::folder("emu/scenarios").join(format!("{name}.json.gz"));
     let scenario: Value = serde_json::from_str(&data::text(&file)).expect("a scenario is JSON");
-    let mut player = Player::new();
+    let mut player = Player::new(shards);
     player.run(&scenario);
     player.compare_frames(&scenario);
     player.compare_counters(&scenario);
@@ -592,11 +595,11 @@ fn all_scenarios_are_played() {
     }
 }
 
-#[test]
-fn golden_scenarios_are_equal_packet_by_packet() {
+/// Plays all of them, with clients on so many shards.
+fn play_all(shards: usize) {
     let mut text = String::new();
     for name in SCENARIOS {
-        let failures = play(name);
+        let failures = play(name, shards);
         if !failures.is_empty() {
             text += &format!("{name}: {} differences\n", failures.len());
             for failure in failures.iter().take(12) {
@@ -605,4 +608,14 @@ fn golden_scenarios_are_equal_packet_by_packet() {
         }
     }
     assert!(text.is_empty(), "{text}");
+}
+
+#[test]
+fn golden_scenarios_are_equal_packet_by_packet() {
+    play_all(1);
+}
+
+#[test]
+fn golden_scenarios_are_the_same_on_several_shards() {
+    (2..=3).for_each(play_all);
 }

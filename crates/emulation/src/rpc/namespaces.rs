@@ -190,6 +190,9 @@ impl Emulation {
         if self.tx_queue.dropped != 0 {
             tables.push(&mut self.tx_queue);
         }
+        if self.rx_queue.dropped != 0 {
+            tables.push(&mut self.rx_queue);
+        }
         tables.extend(buffers.iter_mut().map(|table| table as &mut dyn Counters));
         Ok(counters::report(&params, &mut tables))
     }
