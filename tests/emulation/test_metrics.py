@@ -24,7 +24,7 @@ from allosaur.server import LocalServer
 KEY = EMUNamespaceKey(0)
 MAC, IPV4 = Mac("02:00:00:71:00:01"), Ipv4("16.1.0.1")
 GATEWAY = Mac("02:00:00:71:ff:01")
-CLIENTS = 300
+CLIENTS = 1100
 """More than are summed up at once."""
 
 

@@ -12,8 +12,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_api::Dialect;
 use allosaur_api::dialect::Reply;
-use allosaur_emulation::rpc::dialect::{CallId, EmulationDialect};
 use allosaur_emulation::Settings;
+use allosaur_emulation::rpc::dialect::{CallId, EmulationDialect};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame::parse;

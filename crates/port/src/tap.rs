@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::FRAME_BYTES_MAX;
 use crate::memory::ring::{Consumer, Producer, ring};
-use crate::{FrameId, TxQueue};
+use crate::{FrameId, RxFrame, TxQueue};
 
 /// What the ring of a tap holds: 16,384 of the shortest frames. Copies that do not fit are lost
 /// and counted; the frames themselves are sent.
@@ -116,6 +116,11 @@ impl TapOut {
                 each(sent_ns, port, frame);
             }
         })
+    }
+
+    /// The same in bursts; of each frame the first byte is its port or number.
+    pub fn receive_bursts(&mut self, budget: usize, mut each: impl FnMut(&[RxFrame<'_>])) -> usize {
+        self.ring.drain_bursts(budget, &mut each)
     }
 
     /// Copies that did not fit into the ring since the tap was made.

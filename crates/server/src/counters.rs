@@ -104,8 +104,8 @@ pub struct Counters {
     pub secondaries: Vec<Arc<ArrivalBlock>>,
     /// Of data threads that receive, those of stateful mode.
     pub flows: Vec<Arc<ArrivalBlock>>,
-    /// Of emulated clients.
-    pub emulation: Arc<EmulationBlock>,
+    /// Of the emulated clients of each data thread.
+    pub emulation: Vec<Arc<EmulationBlock>>,
 }
 
 impl Counters {
@@ -133,7 +133,7 @@ impl Counters {
             receive: Arc::new(receive),
             secondaries: Vec::new(),
             flows: Vec::new(),
-            emulation: Arc::default(),
+            emulation: (0..cores).map(|_| Arc::default()).collect(),
         }
     }
 
@@ -229,7 +229,8 @@ impl GroupReadout for Counters {
     }
 
     fn emulation(&self) -> Option<EmulationTotals> {
-        self.emulation.read()
+        let blocks = self.emulation.iter().filter_map(|block| block.read());
+        blocks.reduce(EmulationTotals::added_to)
     }
 }
 

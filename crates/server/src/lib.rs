@@ -1,7 +1,7 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `counters`, `metrics`, `rx_taps`, `control`, `transport`, `http`, `rpc`, `sim`, `config`, `devices`, `threads`,
+//! `counters`, `metrics`, `emulation`, `rx_taps`, `control`, `transport`, `http`, `rpc`, `sim`, `config`, `devices`, `threads`,
 //! `bench`, `cli`.
 
 pub mod bench;
@@ -10,6 +10,7 @@ pub mod config;
 pub mod control;
 pub mod counters;
 pub mod devices;
+pub mod emulation;
 pub mod http;
 pub mod metrics;
 pub mod rpc;

@@ -34,7 +34,7 @@ pub enum Action {
         /// What it shall do.
         command: FlowCommand,
     },
-    /// Ask the receive thread, and hand in what it answers ([`super::Control::handle_answer`]).
+    /// Ask the receive thread, or who has emulated clients, and hand in what it answers ([`super::Control::handle_answer`]).
     Ask {
         /// The question's name.
         question: QuestionId,

@@ -8,7 +8,7 @@ use allosaur_emulation::totals::{Totals, rows};
 /// are used.
 const HEAD: usize = 4;
 
-/// The sums of all emulated clients, with one writer and any readers.
+/// The sums of all emulated clients of a data thread, with one writer and any readers.
 #[derive(Debug)]
 pub struct EmulationBlock {
     cells: Box<[AtomicU64]>,
@@ -45,7 +45,7 @@ impl Default for EmulationBlock {
 }
 
 impl EmulationBlock {
-    /// Publishes sums. Only the receive thread may.
+    /// Publishes sums. Only that data thread may.
     pub fn publish(&self, totals: &Totals) {
         let plugins = u64::from(totals.plugins) | IS_THERE;
         let head = [totals.namespaces, totals.clients, totals.ready, plugins];
@@ -71,6 +71,18 @@ impl EmulationBlock {
 }
 
 impl EmulationTotals {
+    /// The sums of both.
+    pub(super) fn added_to(mut self, other: EmulationTotals) -> EmulationTotals {
+        self.namespaces += other.namespaces;
+        self.clients += other.clients;
+        self.ready += other.ready;
+        self.plugins |= other.plugins;
+        for (value, other) in self.values.iter_mut().zip(other.values) {
+            *value += other;
+        }
+        self
+    }
+
     /// The counter of a row; none of a plugin that no namespace has had.
     pub fn counter(&self, row: usize) -> Option<u64> {
         let is_used = rows()[row]

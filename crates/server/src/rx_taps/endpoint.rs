@@ -5,7 +5,7 @@ use std::fmt;
 
 use allosaur_engine::capture::Captured;
 
-use super::emulation::request::ProcessUsage;
+use crate::emulation::ProcessUsage;
 
 /// Where the packets of a capture go, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,6 +46,7 @@ pub struct RxTaps {
 struct RxTapEntry {
     tap: Box<dyn RxTap>,
     answers: bool,
+    changes: bool,
     received: u64,
     sent: u64,
     measured: u64,
@@ -55,6 +56,7 @@ impl RxTapEntry {
     fn new(tap: Box<dyn RxTap>) -> RxTapEntry {
         let mut entry = RxTapEntry {
             answers: tap.answers(),
+            changes: tap.wants_change(),
             tap,
             received: 0,
             sent: 0,
@@ -137,6 +139,14 @@ impl RxTaps {
             entry.tap.describe_port(port, &mut state);
         }
         state
+    }
+
+    /// Asks those taps what they want that change their minds by themselves.
+    #[inline]
+    pub fn refresh(&mut self) {
+        for entry in self.taps.iter_mut().filter(|entry| entry.changes) {
+            entry.note_wants();
+        }
     }
 
     /// Ports whose sent frames must be shown, as bits.

@@ -3,12 +3,12 @@
 
 use super::capture::request::CaptureRequest;
 use super::echo::request::EchoRequest;
-use super::emulation::request::EmulationRequest;
 use super::host::request::HostRequest;
 use super::port::PortRequest;
 use super::rx_queue::request::RxQueueRequest;
 use super::socket::request::SocketRequest;
 use super::tap_request::TapRequest;
+use crate::emulation::{EmulationAnswer, EmulationRequest};
 
 /// Makes [`Request`] and [`Answer`] of a list of taps, a variant each.
 macro_rules! messages {
@@ -76,6 +76,10 @@ messages! {
     Host: HostRequest,
     /// Echo streams beside flows.
     Echo: EchoRequest,
-    /// Emulated clients.
+    /// Emulated clients, which are no tap: data threads answer for them.
     Emulation: EmulationRequest,
+}
+
+impl TapRequest for EmulationRequest {
+    type Answer = EmulationAnswer;
 }

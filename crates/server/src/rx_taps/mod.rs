@@ -1,5 +1,4 @@
-//! Who watches frames: captures, receive queues, capture ports, ports as hosts, echo streams, and
-//! emulated clients.
+//! Who watches frames: captures, receive queues, capture ports, ports as hosts, and echo streams.
 //!
 //! [`RxTaps`] are of one shape ([`RxTap`]), a folder each. In its folder each tap has the requests that
 //! it takes and what it answers; [`message`] makes one type of them, for the way between threads.
@@ -7,7 +6,6 @@
 mod capture;
 mod echo;
 pub mod emu_channel;
-pub mod emulation;
 mod endpoint;
 pub mod filter;
 mod host;
@@ -25,7 +23,6 @@ pub use capture::request::{
     CAPTURE_MEMORY_MAX, CAPTURES_MAX, CaptureAnswer, CaptureRequest, CaptureState,
 };
 pub use echo::request::{EchoAnswer, EchoRequest};
-pub use emulation::request::{EmulationAnswer, EmulationRequest, PART_CLIENTS, ProcessUsage};
 pub use endpoint::{Endpoint, Endpoints, Format, PacketSink, Wire};
 pub use host::request::{HostAnswer, HostRequest};
 pub use list::RxTaps;

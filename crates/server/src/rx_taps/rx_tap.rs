@@ -60,6 +60,11 @@ pub trait RxTap: Send + fmt::Debug {
         0
     }
 
+    /// Whether [`wants`](RxTap::wants) changes by itself, too: then it is asked before each look at ports.
+    fn wants_change(&self) -> bool {
+        false
+    }
+
     /// Whether there is nothing to see or to send.
     fn is_idle(&self) -> bool {
         self.wants(Origin::Received) | self.wants(Origin::Transmitted) == 0

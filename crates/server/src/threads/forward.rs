@@ -9,6 +9,7 @@ use allosaur_port::tap::{TapIn, TapOut, TapSwitch, tap};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::arrivals::MEASURE;
+use super::client_frames::InhabitedPorts;
 use crate::rx_taps::{Reception, RxTaps};
 use crate::threads::waker::Waker;
 
@@ -21,6 +22,8 @@ const CHANGES: usize = 256;
 pub struct Watched {
     /// Those of which anybody watches what they receive.
     any: TapSwitch,
+    /// Those that have emulated clients.
+    inhabited: InhabitedPorts,
     /// Those of which somebody wants all that they receive, not only what concerns a host.
     whole: TapSwitch,
     /// Those of which somebody measures by the time of arrival.
@@ -28,10 +31,18 @@ pub struct Watched {
 }
 
 impl Watched {
+    /// No port is watched yet; `inhabited` says where emulated clients come.
+    pub(super) fn new(inhabited: InhabitedPorts) -> Watched {
+        Watched {
+            inhabited,
+            ..Watched::default()
+        }
+    }
+
     /// The ports that somebody watches, as bits.
     #[inline]
     pub(super) fn any(&self) -> u64 {
-        self.any.ports()
+        self.any.ports() | self.inhabited.ports()
     }
 
     /// Those of which somebody wants all, as bits.

@@ -7,9 +7,11 @@ pub mod affinity;
 mod arrivals;
 mod awake;
 mod background;
+pub mod client_frames;
 pub mod clock;
 pub mod control;
 pub mod data;
+mod emulated;
 mod emulation;
 pub mod endpoint;
 mod exports;
@@ -24,6 +26,7 @@ mod message_port;
 mod process_usage;
 mod queues;
 pub mod receive;
+mod refusal;
 pub mod request_channel;
 mod run_time;
 mod table;
@@ -41,14 +44,14 @@ use allosaur_engine::stateful;
 use allosaur_port::kind::PortRx;
 use allosaur_port::open::AnyPort;
 use allosaur_port::tap::{TapOut, TapSwitch, tap};
-use thiserror::Error;
 
 use crate::config::polling::Poll;
+use crate::control::QuestionId;
 use crate::control::worker_command::PortMode;
 use crate::counters::Counters;
+use crate::emulation::ProcessUsage;
 use crate::rx_taps::emu_channel::EmuChannel;
-use crate::rx_taps::emulation::EmulatedClients;
-use crate::rx_taps::{Endpoint, Endpoints, PacketSink, ProcessUsage, Wire};
+use crate::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, Request, Wire};
 use crate::threads::clock::Clock;
 use crate::threads::endpoint::{open_capture, open_emu_channel, open_wire};
 use crate::threads::layout::{Layout, thread_name};
@@ -57,8 +60,9 @@ use crate::threads::process_usage::process_usage;
 use crate::threads::request_channel::{RequestSender, request_channel};
 use crate::threads::run_time::RunTime;
 use crate::threads::waker::{Notify, Waker};
-use data::{DataThread, FlowLinks, FlowState, Report, WorkerCommand};
-use exports::ExportThread;
+use client_frames::{ClientFrames, InhabitedPorts};
+use data::{DataThread, EmulationState, FlowLinks, FlowState, Report, WorkerCommand};
+use emulated::{CallLinks, EmulatedParts, EmulationLinks, Surroundings};
 use forward::{ForwardRx, Watched, forward_channel};
 pub use handover::HandoverError;
 use handover::{FlowParts, PortOwner};
@@ -66,6 +70,7 @@ use queues::{DataQueues, Queues};
 use receive::secondary::SecondaryReceiver;
 use receive::watch::Watch;
 use receive::{Receiver, RxCommand, RxReport};
+pub use refusal::{Refusal, refused};
 
 /// All threads but control's, and the way to them.
 #[derive(Debug)]
@@ -73,11 +78,9 @@ pub struct Threads {
     /// Of each data thread.
     mail: Vec<ControlEnd<WorkerCommand, Report>>,
     /// What the first receive thread is asked.
-    pub questions: RequestSender,
-    /// What it is asked of emulated clients, and what is told of its answers, where there may be such.
-    emulation: Option<(RequestSender, Notify)>,
-    /// What writes files, sends and posts for emulated clients, where it is allowed.
-    exports: Option<ExportThread>,
+    questions: RequestSender,
+    /// The ways to emulated clients, where there may be such.
+    emulation: Option<EmulationLinks>,
     /// Reports that came while control waited for others.
     unheard: VecDeque<(usize, Report)>,
     /// Of each receive thread, where ports change their mode.
@@ -175,7 +178,6 @@ impl Threads {
             mail: Vec::new(),
             questions,
             emulation: None,
-            exports: None,
             unheard: VecDeque::new(),
             receive_mail: Vec::new(),
             ports: port_owners(ports.len(), layout),
@@ -189,21 +191,22 @@ impl Threads {
         };
         let wakers = new_wakers(layout.data.len())?;
         let peers: Vec<_> = ports.iter().map(|port| port.peer).collect();
+        let inhabited = InhabitedPorts::new(layout.data.len());
         let context = SpawnContext {
             layout,
             peers: &peers,
             counters,
             clock,
             switch: &TapSwitch::default(),
-            watched: &Watched::default(),
+            watched: &Watched::new(inhabited.clone()),
         };
+        let (clients, client_frames) =
+            threads.open_clients(emulated.clients.as_ref(), &wakers, &inhabited, context)?;
         let receive_mail = threads.open_receive_mail();
         let queues = Queues::share_out(ports, layout, &wakers);
         let (mut taps, mut forward_rx) = (Vec::new(), Vec::new());
-        let mut flows = flows.map(Vec::into_iter);
-        for (core, queues) in queues.data.into_iter().enumerate() {
-            let flows = flows.as_mut().and_then(Iterator::next);
-            let (tap, forward) = threads.start_data(core, queues, flows, &wakers, context)?;
+        for (core, parts) in data_parts(queues.data, flows, clients).enumerate() {
+            let (tap, forward) = threads.start_data(core, parts, &wakers, context)?;
             taps.push(tap);
             forward_rx.extend(forward);
         }
@@ -227,7 +230,7 @@ impl Threads {
             context.switch.clone(),
             request_receiver,
         );
-        let watch = threads.emulate(watch, emulated, counters, clock)?;
+        let watch = threads.emulate(watch, emulated.channel, client_frames)?;
         let receiver = Receiver::new(first_rx, Arc::clone(&counters.receive), clock.clone());
         let receiver = receiver.watched_by(watch.waking(woken)).told_by(first_mail);
         let receiver = receiver.joined_by(forward_rx, context.watched.clone());
@@ -235,42 +238,69 @@ impl Threads {
         Ok((threads, RxHandle::new(first, clock, time)))
     }
 
-    /// The same watch with emulated clients, where they are wanted, and the way to them.
-    fn emulate(
+    /// Emulated clients of each data thread, and the way of frames to them, if there shall be such.
+    fn open_clients(
         &mut self,
+        settings: Option<&EmulationSettings>,
+        wakers: &[Waker],
+        inhabited: &InhabitedPorts,
+        context: SpawnContext<'_>,
+    ) -> Result<(Vec<EmulationState>, Option<ClientFrames>), Refusal> {
+        let Some(settings) = settings else {
+            return Ok((Vec::new(), None));
+        };
+        let surroundings = Surroundings {
+            ports: self.ports.len(),
+            layout: context.layout,
+            wakers,
+            inhabited,
+            counters: context.counters,
+            clock: context.clock,
+        };
+        let parts = EmulatedParts::new(settings, surroundings, &self.control_notify)?;
+        self.emulation = Some(parts.links);
+        Ok((parts.states, Some(parts.frames)))
+    }
+
+    /// The same watch, with the ways of frames to who is emulated.
+    fn emulate(
+        &self,
         mut watch: Watch,
-        emulated: Emulated,
-        counters: &Counters,
-        clock: &Clock,
+        channel: Option<[String; 2]>,
+        clients: Option<ClientFrames>,
     ) -> Result<Watch, Refusal> {
-        let first = self.receive_wakers[0].clone();
-        if let Some([outward, inward]) = emulated.channel {
-            let wire = open_emu_channel(&outward, &inward, first.clone());
+        if let Some([outward, inward]) = channel {
+            let first = self.receive_wakers[0].clone();
+            let wire = open_emu_channel(&outward, &inward, first);
             let wire = wire.map_err(|error| Refusal {
                 what: "sockets to an emulation server",
                 error: io::Error::other(error),
             })?;
             watch = watch.tapped_by(Box::new(EmuChannel::new(wire, self.ports.len())));
         }
-        let Some(settings) = emulated.clients else {
-            return Ok(watch);
-        };
-        let notify = Notify::new().map_err(refused("an eventfd"))?;
-        let (calls, receiver) = request_channel(first, notify.clone());
-        self.emulation = Some((calls, notify));
-        let (thread, channel) = match settings.exports {
-            true => ExportThread::start().map(Option::Some)?.unzip(),
-            false => (None, None),
-        };
-        self.exports = thread;
-        let clients = EmulatedClients::new(settings, self.ports.len(), clock.now_ns());
-        let clients = clients.publishing(Arc::clone(&counters.emulation));
-        Ok(watch.emulating(clients.exporting(channel), receiver))
+        Ok(match clients {
+            Some(clients) => watch.tapped_by(Box::new(clients)),
+            None => watch,
+        })
     }
 
-    /// The way to ask emulated clients, once; what tells of their answers.
-    fn take_emulation(&mut self) -> Option<(RequestSender, Notify)> {
-        self.emulation.take()
+    /// Asks the first receive thread, or about emulated clients the data thread that has them.
+    pub fn ask(&mut self, question: QuestionId, request: Request) {
+        match (request, &mut self.emulation) {
+            (Request::Emulation(request), Some(emulation)) => emulation.ask(question, request),
+            (request, _) => self.questions.send(question, request),
+        }
+    }
+
+    /// The next answer of one of them.
+    pub fn poll_answer(&mut self) -> Option<(QuestionId, Answer)> {
+        let answer = self.questions.receive();
+        answer.or_else(|| self.emulation.as_mut()?.poll_answer())
+    }
+
+    /// The way to call emulated clients, once.
+    fn take_calls(&mut self) -> Option<CallLinks> {
+        self.emulation.as_mut()?.take_calls()
     }
 
     /// Opens a mailbox of each receive thread; gives their ends.
@@ -282,13 +312,12 @@ impl Threads {
         ends
     }
 
-    /// Starts a data thread, with flows if `flows` says so; gives the tap of what it sends, and the
+    /// Starts a data thread, with flows if its parts say so; gives the tap of what it sends, and the
     /// way on which its flows forward what is not theirs. `wakers` wake all data threads.
     fn start_data(
         &mut self,
         core: usize,
-        queues: DataQueues,
-        flows: Option<stateful::Config>,
+        parts: DataParts,
         wakers: &[Waker],
         context: SpawnContext<'_>,
     ) -> Result<(TapOut, Option<ForwardRx>), Refusal> {
@@ -300,6 +329,11 @@ impl Threads {
             switch,
             watched,
         } = context;
+        let DataParts {
+            queues,
+            flows,
+            clients,
+        } = parts;
         let (waker, first) = (&wakers[core], &self.receive_wakers[0]);
         let others = layout.readers_of(core, peers).into_iter();
         let readers = std::iter::once(first).chain(others.map(|other| &wakers[other]));
@@ -313,6 +347,9 @@ impl Threads {
         thread = thread.waking(readers);
         if layout.is_fed(core, peers) {
             thread = thread.fed();
+        }
+        if let Some(clients) = clients {
+            thread = thread.with_clients(clients);
         }
         let mut forward_rx = None;
         if let Some(config) = flows {
@@ -442,6 +479,28 @@ impl Threads {
     }
 }
 
+/// What a data thread is started with.
+struct DataParts {
+    queues: DataQueues,
+    flows: Option<stateful::Config>,
+    clients: Option<Box<EmulationState>>,
+}
+
+/// The parts of each data thread, which has its queues.
+fn data_parts(
+    queues: Vec<DataQueues>,
+    flows: Option<Vec<stateful::Config>>,
+    clients: Vec<EmulationState>,
+) -> impl Iterator<Item = DataParts> {
+    let mut flows = flows.into_iter().flatten();
+    let mut clients = clients.into_iter();
+    queues.into_iter().map(move |queues| DataParts {
+        queues,
+        flows: flows.next(),
+        clients: clients.next().map(Box::new),
+    })
+}
+
 /// What all threads are started with.
 #[derive(Clone, Copy)]
 struct SpawnContext<'a> {
@@ -494,19 +553,4 @@ fn spawn(
         body();
     };
     builder.spawn(bound).map_err(refused("a thread"))
-}
-
-/// What the system refused, and what it said.
-#[derive(Debug, Error)]
-#[error("the system refused {what}: {error}")]
-pub struct Refusal {
-    /// What was asked for.
-    pub what: &'static str,
-    /// What it said.
-    pub error: std::io::Error,
-}
-
-/// Makes a refusal of `what` out of an error.
-pub fn refused(what: &'static str) -> impl FnOnce(std::io::Error) -> Refusal {
-    move |error| Refusal { what, error }
 }

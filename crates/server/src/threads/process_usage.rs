@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::time::ClockId;
 use nix::unistd::SysconfVar;
 
-use crate::rx_taps::ProcessUsage;
+use crate::emulation::ProcessUsage;
 
 /// What all of the server has used, which is what TRex's users see of the emulation's process.
 pub(super) fn process_usage() -> ProcessUsage {

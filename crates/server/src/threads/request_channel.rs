@@ -1,9 +1,11 @@
-//! The request channel: what control asks the receive thread, and what it answers, a ring each way.
+//! The request channel: what control asks the receive thread, or others a data thread about emulated
+//! clients, and what it answers, a ring each way.
 //!
 //! Nobody waits. What the ring has no room for is kept by control and offered again; control never
 //! has more questions under way than the ring of answers holds.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -16,26 +18,29 @@ const QUESTIONS: usize = 16;
 /// Questions that wait for that. Beyond them the receive thread has stood still for long.
 const BACKLOG_MAX: usize = 4096;
 
-/// The end of control.
+/// The end of control, or of who else asks.
 #[derive(Debug)]
-pub struct RequestSender {
-    questions: Producer<(QuestionId, Request)>,
-    answers: Consumer<(QuestionId, Answer)>,
+pub struct RequestSender<Q = Request, A = Answer> {
+    questions: Producer<(QuestionId, Q)>,
+    answers: Consumer<(QuestionId, A)>,
     under_way: usize,
-    backlog: VecDeque<(QuestionId, Request)>,
+    backlog: VecDeque<(QuestionId, Q)>,
     receive: Waker,
 }
 
-/// The end of the receive thread.
+/// The end of the receive thread, or of who else answers.
 #[derive(Debug)]
-pub struct RequestReceiver {
-    questions: Consumer<(QuestionId, Request)>,
-    answers: Producer<(QuestionId, Answer)>,
+pub struct RequestReceiver<Q = Request, A = Answer> {
+    questions: Consumer<(QuestionId, Q)>,
+    answers: Producer<(QuestionId, A)>,
     control: Notify,
 }
 
-/// The two ends; `receive` wakes the receive thread, and `control` the control thread.
-pub fn request_channel(receive: Waker, control: Notify) -> (RequestSender, RequestReceiver) {
+/// The two ends; `receive` wakes the thread that answers, and `control` the one that asks.
+pub fn request_channel<Q, A>(
+    receive: Waker,
+    control: Notify,
+) -> (RequestSender<Q, A>, RequestReceiver<Q, A>) {
     let (questions_in, questions) = RingBuffer::new(QUESTIONS);
     let (answers, answers_out) = RingBuffer::new(QUESTIONS);
     let sender = RequestSender {
@@ -53,11 +58,11 @@ pub fn request_channel(receive: Waker, control: Notify) -> (RequestSender, Reque
     (sender, receiver)
 }
 
-impl RequestSender {
+impl<Q: Debug, A> RequestSender<Q, A> {
     /// Asks, now or when there is room.
-    pub fn send(&mut self, question: QuestionId, request: Request) {
+    pub fn send(&mut self, question: QuestionId, request: Q) {
         if self.backlog.len() >= BACKLOG_MAX {
-            tracing::error!("the receive thread stands still: it is not asked {request:?}");
+            tracing::error!("a thread stands still: it is not asked {request:?}");
             return;
         }
         self.backlog.push_back((question, request));
@@ -65,7 +70,7 @@ impl RequestSender {
     }
 
     /// The next answer, if there is one; they come in the order of the questions.
-    pub fn receive(&mut self) -> Option<(QuestionId, Answer)> {
+    pub fn receive(&mut self) -> Option<(QuestionId, A)> {
         let answer = self.answers.pop().ok()?;
         self.under_way -= 1;
         self.flush();
@@ -85,16 +90,16 @@ impl RequestSender {
     }
 }
 
-impl RequestReceiver {
+impl<Q, A> RequestReceiver<Q, A> {
     /// The question that [`answer`](RequestReceiver::answer) answers next.
-    pub fn question(&self) -> Option<&Request> {
+    pub fn question(&self) -> Option<&Q> {
         self.questions.peek().ok().map(|(_, request)| request)
     }
 
     /// Answers the next question, if there is one. What follows from it is done before the one after
     /// it is answered: who has stopped something and then reads its counters shall have them all.
     /// Returns whether there was one.
-    pub fn answer(&mut self, answer: impl FnOnce(Request) -> Answer) -> bool {
+    pub fn answer(&mut self, answer: impl FnOnce(Q) -> A) -> bool {
         let Ok((question, request)) = self.questions.pop() else {
             return false;
         };

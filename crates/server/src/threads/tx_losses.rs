@@ -2,6 +2,7 @@
 //! a queue may hold it back for a while, or lose it.
 
 use allosaur_engine::stats::{DirectionCounters, TransmitCounters};
+use allosaur_engine::time::Nanos;
 use allosaur_port::TxQueue;
 
 /// What one transmit queue has lost.
@@ -29,6 +30,29 @@ impl TxLosses {
         left.lost_packets = self.0.packets;
         left
     }
+}
+
+/// Copies a frame into a queue that takes frames of at most so many bytes, and counts it: who sends it
+/// offers it once. Whether there was room.
+pub(super) fn send_frame(
+    queue: &mut impl TxQueue,
+    now: Nanos,
+    frame: &[u8],
+    frame_bytes_max: usize,
+    counters: &mut TransmitCounters,
+) -> bool {
+    if frame.len() > frame_bytes_max {
+        counters.missed_packets += 1;
+        return false;
+    }
+    let Some(slot) = queue.slot(now, frame.len()) else {
+        counters.queue_full += 1;
+        counters.missed_packets += 1;
+        return false;
+    };
+    slot.copy_from_slice(frame);
+    counters.sent.count(1, frame.len());
+    true
 }
 
 #[cfg(test)]

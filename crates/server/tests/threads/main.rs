@@ -2,6 +2,7 @@
 
 mod asking;
 mod echo_streams;
+mod emulated_threads;
 mod emulation;
 mod endpoints;
 mod flow_threads;

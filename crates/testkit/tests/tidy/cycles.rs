@@ -22,7 +22,7 @@ const WITH_PARENTS: [(&str, usize, usize); 6] = [
     ("engine", 49, 19),
     ("netdev", 6, 3),
     ("port", 8, 4),
-    ("server", 48, 10),
+    ("server", 46, 6),
 ];
 
 type Module = Vec<String>;

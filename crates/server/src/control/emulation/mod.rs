@@ -1,5 +1,5 @@
-//! Commands of emulated clients, for who has no connection to their own port. The receive thread does them, as
-//! it does those that come by that port; who may call them is looked at here.
+//! Commands of emulated clients, for who has no connection to their own port. Data threads do them, as
+//! they do those that come by that port; who may call them is looked at here.
 
 use allosaur_api::{Error, Fields, Method};
 use allosaur_emulation::rpc::call::RpcCall;
@@ -9,12 +9,12 @@ use crate::control::config::View;
 use crate::control::core::Core;
 use crate::control::domain::{Domain, Others};
 use crate::control::reply::Reply;
-use crate::rx_taps::{EmulationAnswer, EmulationRequest, PART_CLIENTS};
+use crate::emulation::{EmulationAnswer, EmulationRequest, PART_CLIENTS};
 
 /// The numbers of calls of control, which those of the clients' own port do not reach.
 const CALLS_OF_CONTROL: u64 = 1 << 63;
 
-/// What waits for the receive thread.
+/// What waits for data threads.
 #[derive(Debug, Default)]
 pub(in crate::control) struct EmulatedClients {
     awaited: Awaited<EmulatedClients>,
@@ -46,7 +46,7 @@ impl Domain for EmulatedClients {
 }
 
 impl EmulatedClients {
-    /// Has the receive thread do a call, a long one part after part: between two parts it looks at frames and
+    /// Has data threads do a call, a long one part after part: between two parts they look at frames and
     /// timers.
     fn ask(
         &mut self,

@@ -1,6 +1,6 @@
 //! Emulated clients as the clients of a profile: who of them is ready is asked when it starts.
 //!
-//! The receive thread, where they live, is asked about one network after the other; until it has
+//! The data thread where they are is asked about one network after the other; until it has
 //! answered, the profile is in state `BUILD`, and a stop ends the wait. What it answers holds for
 //! the whole run.
 
@@ -22,9 +22,9 @@ use super::state::Stateful;
 use crate::control::config::View;
 use crate::control::core::Core;
 use crate::control::core::pending::Wait;
-use crate::rx_taps::{EmulationAnswer, EmulationRequest};
+use crate::emulation::{EmulationAnswer, EmulationRequest};
 
-/// How long the receive thread may take to tell of the hosts of a network.
+/// How long a data thread may take to tell of the hosts of a network.
 const ANSWER_MAX: Nanos = 5 * SECOND;
 
 /// A profile whose hosts are asked for.
@@ -106,7 +106,7 @@ impl Stateful {
         }
     }
 
-    /// The receive thread has told of a network.
+    /// A data thread has told of a network.
     fn note_hosts(
         &mut self,
         control: &mut Core,
@@ -164,7 +164,7 @@ impl Stateful {
         tags_of(network)
     }
 
-    /// Gives up starts whose hosts the receive thread does not tell.
+    /// Gives up starts whose hosts no data thread tells.
     pub(in crate::control) fn give_up_starts(&mut self, control: &mut Core, now_ns: Nanos) {
         let profiles = self.profiles.iter();
         let late = profiles.filter_map(|(name, profile)| {
@@ -180,7 +180,7 @@ impl Stateful {
             if let Some(profile) = self.profiles.get_mut(&name) {
                 profile.starting = None;
             }
-            let problem = "the receive thread does not tell which emulated clients are ready: try \
+            let problem = "no data thread tells which emulated clients are ready: try \
                            again, and look at the server's log if that does not help";
             self.move_on(
                 control,

@@ -224,8 +224,8 @@ impl ControlThread {
     }
 
     fn serve_emulation(&mut self, transports: Vec<BoxedTransport>) -> Result<(), Refusal> {
-        if let Some((calls, notify)) = self.threads.take_emulation() {
-            self.emulation = Some(EmulationThread::start(transports, calls, notify)?);
+        if let Some(calls) = self.threads.take_calls() {
+            self.emulation = Some(EmulationThread::start(transports, calls)?);
         }
         Ok(())
     }
@@ -307,7 +307,7 @@ impl ControlThread {
             }
         }
         self.act();
-        while let Some((question, answer)) = self.threads.questions.receive() {
+        while let Some((question, answer)) = self.threads.poll_answer() {
             let view = self.context.view(self.context.now_ns());
             self.control.handle_answer(question, answer, &view);
             self.act();
@@ -383,7 +383,7 @@ impl ControlThread {
             match action {
                 Action::Command { core, command } => self.threads.send(core, command),
                 Action::Flows { core, command } => self.threads.send(core, command),
-                Action::Ask { question, request } => self.threads.questions.send(question, request),
+                Action::Ask { question, request } => self.threads.ask(question, request),
                 Action::Job { job, work } => self.jobs.send(job, work),
                 Action::Reply { pending, reply } => self.messages.complete(pending, reply),
                 Action::Publish(text) => self.messages.publish(&text),

@@ -20,7 +20,7 @@ use crate::control::{BuildInfo, ControlConfig, LinkOwner, PortConfig};
 use crate::threads::affinity;
 use crate::threads::flow_sharing::FlowSharing;
 use crate::threads::layout::Layout;
-use crate::threads::{Refusal, refused};
+use crate::threads::refusal::{Refusal, refused};
 
 /// All that control must know of ports that were opened by these descriptions and can be in these
 /// modes, whose flows share what arrives so, and of threads that are laid out so.

@@ -84,6 +84,10 @@ impl DataThread {
             Some(flows) => flows.add_sent(streams),
             None => streams,
         };
+        let sent = match &mut self.clients {
+            Some(clients) => clients.add_sent(sent),
+            None => sent,
+        };
         let left = self.tx_queues.left(sent);
         self.block.publish(left, self.time.counters());
         for (port, table) in self.streams.groups_mut().enumerate() {

@@ -2,9 +2,10 @@
 //!
 //! Each has a stateless engine and a tx queue of each port that it serves, which engines see through
 //! an adapter by type (`Queues`). The flows, their engine and the rx queues that they read, are there
-//! only where a port is in stateful mode.
+//! only where a port is in stateful mode; emulated clients where the server emulates some.
 
 mod attach;
+mod clients;
 mod control;
 mod flows;
 mod messages;
@@ -31,8 +32,9 @@ use crate::config::polling::Poll;
 use crate::counters::CoreBlock;
 use crate::threads::clock::Clock;
 use crate::threads::mailbox::WorkerEnd;
-use crate::threads::tx_losses::TxLosses;
+use crate::threads::tx_losses::{TxLosses, send_frame};
 use crate::threads::waker::Waker;
+pub use clients::{ClientLinks, EmulationState};
 pub use flows::{FlowLinks, FlowState};
 pub use messages::{Report, WorkerCommand};
 use rx_port::RxResult;
@@ -46,6 +48,7 @@ const SERVED: &str = "control tells a thread only of ports that it serves";
 pub struct DataThread {
     streams: StatelessEngine,
     flows: Option<Box<FlowState>>,
+    clients: Option<Box<EmulationState>>,
     /// Ports that flows read no more, and control has not heard of that.
     detached: VecDeque<(PortIndex, Option<Box<FlowRx>>)>,
     tx_queues: Queues,
@@ -76,6 +79,7 @@ impl DataThread {
         DataThread {
             streams: StatelessEngine::new(tx_queues.len(), now),
             flows: None,
+            clients: None,
             detached: VecDeque::new(),
             tx_queues: Queues::new(tx_queues, now),
             tap_switch: TapSwitch::default(),
@@ -94,6 +98,13 @@ impl DataThread {
     #[must_use]
     pub fn with_flows(mut self, flows: Box<FlowState>) -> DataThread {
         self.flows = Some(flows);
+        self
+    }
+
+    /// The same, with emulated clients.
+    #[must_use]
+    pub fn with_clients(mut self, clients: Box<EmulationState>) -> DataThread {
+        self.clients = Some(clients);
         self
     }
 
@@ -139,7 +150,19 @@ impl DataThread {
         if let Some(flows) = &mut self.flows {
             frames += flows.poll_transmit(now, &mut self.tx_queues);
         }
-        let is_ending = self.tx_queues.flush() && self.end_traffic();
+        let mut has_unsent = self.tx_queues.flush();
+        if let Some(clients) = &mut self.clients {
+            // What streams and flows wrote has left: it does not wait for clients.
+            let tx_queues = &mut self.tx_queues;
+            let done = clients.turn(now, |port, frame, counters| {
+                tx_queues.send_frame(port, frame, counters);
+            });
+            if done > 0 {
+                has_unsent = self.tx_queues.flush();
+                frames += done;
+            }
+        }
+        let is_ending = has_unsent && self.end_traffic();
         if frames > 0 {
             self.has_sent = true;
             self.readers.iter().for_each(Waker::wake_for_frames);
@@ -229,16 +252,24 @@ impl Turn for DataThread {
 
     fn frame_wakes(&self) -> FrameWakes {
         let flows = self.flows.as_ref();
-        match flows.is_none_or(|flows| flows.is_woken_by_frames()) {
-            false => FrameWakes::No,
-            true if self.is_fed => FrameWakes::Wanted,
-            true => FrameWakes::Always,
+        match flows.map(|flows| flows.is_woken_by_frames()) {
+            Some(false) => FrameWakes::No,
+            Some(true) if self.is_fed => FrameWakes::Wanted,
+            // Who hands frames over to emulated clients wakes it.
+            Some(true) | None => FrameWakes::Always,
         }
     }
 
-    fn sleep_max(&mut self, _now: Nanos, is_woken: bool) -> Option<Nanos> {
+    fn sleep_max(&mut self, now: Nanos, is_woken: bool) -> Option<Nanos> {
         let flows = self.flows.as_ref();
-        flows.map(|flows| flows.sleep_max(is_woken))
+        let flows = flows.map(|flows| flows.sleep_max(is_woken));
+        // Nobody stays awake shortly before a timer of a client.
+        let clients = self
+            .clients
+            .as_ref()
+            .and_then(|clients| clients.poll_timeout());
+        let clients = clients.map(|at| at.saturating_sub(now));
+        flows.into_iter().chain(clients).min()
     }
 
     fn must_stay_awake(&mut self, now: Nanos) -> bool {
@@ -335,6 +366,23 @@ impl Queues {
     /// Whether a queue could not pass all on.
     fn has_unsent(&self) -> bool {
         self.queues.iter().flatten().any(PortTx::has_unsent)
+    }
+
+    /// Sends a frame of an emulated client, if the thread sends on that port.
+    fn send_frame(&mut self, port: PortIndex, frame: &[u8], counters: &mut TransmitCounters) {
+        let (now, is_tapped) = (self.now, self.tapped >> port & 1 == 1);
+        let queue = self.queues.get_mut(usize::from(port));
+        let Some(queue) = queue.and_then(Option::as_mut) else {
+            return;
+        };
+        let frame_bytes_max = queue.frame_bytes_max();
+        let _is_sent = match &mut self.tap {
+            Some(tap) if is_tapped => {
+                let queue = &mut Tapped::new(queue, tap, port);
+                send_frame(queue, now, frame, frame_bytes_max, counters)
+            }
+            _ => send_frame(queue, now, frame, frame_bytes_max, counters),
+        };
     }
 
     /// As `with_queue`, for a port that is watched.

@@ -1,59 +1,75 @@
 //! Calls that are being done, a long one part after part: between two parts of one, others have their turns.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use allosaur_api::Error;
 use allosaur_emulation::rpc::call::RpcCall;
+use allosaur_emulation::shards::{NamespaceReader, ShardMap, ShardedCall};
 use serde_json::Value;
 
 use crate::control::PendingId;
-use crate::rx_taps::PART_CLIENTS;
-use crate::rx_taps::emulation::FAILED_MAX;
+use crate::emulation::{FAILED_MAX, PART_CLIENTS};
 
-/// How long the receive thread may take for one part of a call.
+/// How long a data thread may take for one part of a call.
 const PART_MAX: Duration = Duration::from_secs(30);
-/// Parts that may be under way, so that the receive thread need not wait for the next.
+/// Parts that may be under way, so that a data thread need not wait for the next.
 const PARTS_MAX: usize = FAILED_MAX;
 /// Calls that are begun and not answered.
 const CALLS_MAX: usize = 64;
 /// Bytes of their texts; one that is alone may have any length. As values they take many times that.
 const TEXT_BYTES_MAX: usize = 8 << 20;
-const NO_ANSWER: &str = "the receive thread does not answer: try again with less in one request, and \
-                         look at the server's log if that does not help";
+const NO_ANSWER: &str = "a data thread does not answer: try again with less in one request, and look at \
+                         the server's log if that does not help";
 
 /// What came of a call.
 pub(super) type Done = (PendingId, Result<Value, Error>);
 
-/// A part of a call, for the receive thread. Parts are answered in the order in which they were polled.
+/// A part of a call, for the data thread of a shard. Parts are answered in the order in which they were polled.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) of: PendingId,
+    pub(super) shard: usize,
     pub(super) call: RpcCall,
 }
 
 /// The calls that are begun and not answered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Calls {
+    map: Arc<ShardMap>,
+    reader: NamespaceReader,
     last: u64,
     running: HashMap<PendingId, Running>,
     /// Those with parts that are not under way.
     turns: VecDeque<PendingId>,
-    /// Of which calls parts are under way, the earliest first. Calls that have failed are among them.
-    under_way: VecDeque<PendingId>,
+    /// Of which calls parts are under way, and to which shard, the earliest first. Calls that have failed
+    /// are among them.
+    under_way: VecDeque<(PendingId, usize)>,
     text_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Running {
-    /// What no part was made of yet.
-    rest: Option<RpcCall>,
-    parts_under_way: usize,
+    call: ShardedCall,
     text_bytes: usize,
     until: Instant,
 }
 
 impl Calls {
+    /// None yet, for clients that are shared out by `map`.
+    pub(super) fn new(map: Arc<ShardMap>) -> Calls {
+        Calls {
+            map,
+            reader: NamespaceReader::default(),
+            last: 0,
+            running: HashMap::new(),
+            turns: VecDeque::new(),
+            under_way: VecDeque::new(),
+            text_bytes: 0,
+        }
+    }
+
     /// Whether another may begin.
     pub(super) fn has_room(&self) -> bool {
         let is_full = self.running.len() >= CALLS_MAX || self.text_bytes > TEXT_BYTES_MAX;
@@ -67,8 +83,7 @@ impl Calls {
         let text_bytes = call.text_bytes;
         self.text_bytes += text_bytes;
         let running = Running {
-            rest: Some(call),
-            parts_under_way: 0,
+            call: ShardedCall::new(&self.map, self.reader, call),
             text_bytes,
             until: now + PART_MAX,
         };
@@ -84,40 +99,47 @@ impl Calls {
         }
         let of = self.turns.pop_front()?;
         let running = self.running.get_mut(&of)?;
-        let first = running.rest.as_mut()?.split_off(PART_CLIENTS);
-        let call = match first {
-            Some(first) => {
-                self.turns.push_back(of);
-                first
-            }
-            None => running.rest.take()?,
-        };
-        running.parts_under_way += 1;
-        self.under_way.push_back(of);
-        Some(Part { of, call })
+        let (shard, call) = running.call.poll_part(PART_CLIENTS)?;
+        if running.call.has_more() && !running.call.is_waiting() {
+            self.turns.push_back(of);
+        }
+        self.under_way.push_back((of, shard));
+        Some(Part { of, shard, call })
     }
 
-    /// The earliest part that is under way is done. The reply to a call is that of its last part, or the
-    /// first error: what is behind it is not done.
+    /// The shard of the earliest part that is under way.
+    pub(super) fn next_shard(&self) -> Option<usize> {
+        self.under_way.front().map(|(_, shard)| *shard)
+    }
+
+    /// The earliest part that is under way is done. The reply to a call is that of its last part, or of all,
+    /// or the first error: what is behind it is not done.
     pub(super) fn handle_reply(
         &mut self,
         reply: Result<Value, Error>,
         now: Instant,
     ) -> Option<Done> {
-        let of = self.under_way.pop_front()?;
+        let (of, _) = self.under_way.pop_front()?;
         let running = self.running.get_mut(&of)?;
-        running.parts_under_way -= 1;
         running.until = now + PART_MAX;
-        let is_last = running.parts_under_way == 0 && running.rest.is_none();
-        (is_last || reply.is_err()).then(|| self.end(of, reply))
+        let was_waiting = running.call.is_waiting();
+        match running.call.handle_reply(reply, &mut self.reader) {
+            Some(reply) => Some(self.end(of, reply)),
+            None => {
+                if was_waiting {
+                    self.turns.push_back(of);
+                }
+                None
+            }
+        }
     }
 
-    /// When the receive thread has taken too long.
+    /// When a data thread has taken too long.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.running.values().map(|running| running.until).min()
     }
 
-    /// Gives up a call that the receive thread takes too long for.
+    /// Gives up a call that a data thread takes too long for.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<Done> {
         let mut running = self.running.iter();
         let (&late, _) = running.find(|(_, running)| running.until <= now)?;
@@ -160,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_short_call_is_done_between_the_parts_of_a_long_one() {
-        let (mut calls, now) = (Calls::default(), Instant::now());
+        let (mut calls, now) = (Calls::new(Arc::new(ShardMap::single())), Instant::now());
         let long = calls.begin(adding(100 * PART_CLIENTS), now);
         assert_eq!(given(&mut calls), [long; PARTS_MAX]);
         let short = calls.begin(RpcCall::new("ping", json!({})), now);
@@ -183,7 +205,7 @@ mod tests {
 
     #[test]
     fn nothing_is_given_of_a_call_that_has_failed() {
-        let (mut calls, now) = (Calls::default(), Instant::now());
+        let (mut calls, now) = (Calls::new(Arc::new(ShardMap::single())), Instant::now());
         let failing = calls.begin(adding(100 * PART_CLIENTS), now);
         assert_eq!(given(&mut calls).len(), PARTS_MAX);
         let error = Err(Error::execution("no"));
@@ -198,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_call_without_an_answer_is_given_up_and_no_other() {
-        let (mut calls, now) = (Calls::default(), Instant::now());
+        let (mut calls, now) = (Calls::new(Arc::new(ShardMap::single())), Instant::now());
         let late = calls.begin(adding(1), now);
         assert_eq!(given(&mut calls), [late]);
         let later = now + PART_MAX;
@@ -215,7 +237,7 @@ mod tests {
 
     #[test]
     fn calls_of_too_many_bytes_wait_but_one_may_have_any_length() {
-        let (mut calls, now) = (Calls::default(), Instant::now());
+        let (mut calls, now) = (Calls::new(Arc::new(ShardMap::single())), Instant::now());
         let mut huge = RpcCall::default();
         huge.text_bytes = 2 * TEXT_BYTES_MAX;
         assert!(calls.has_room());

@@ -1,5 +1,5 @@
-//! The thread that takes requests to emulated clients: it reads and writes their JSON, and has the
-//! first receive thread, where the clients are, do them one after the other.
+//! The thread that takes requests to emulated clients: it reads and writes their JSON, and has the data
+//! threads, where the clients are, do them one after the other.
 //!
 //! Control has no part in it, so neither waits for the other.
 
@@ -15,12 +15,12 @@ use allosaur_emulation::rpc::dialect::EmulationDialect;
 
 use self::calls::{Calls, Done, Part};
 use crate::control::QuestionId;
-use crate::rx_taps::{Answer, EmulationAnswer, EmulationRequest};
+use crate::emulation::{EmulationAnswer, EmulationRequest};
+use crate::threads::emulated::{CallLinks, ClientSender};
 use crate::threads::message_port::MessagePort;
 use crate::threads::process_usage::process_usage;
-use crate::threads::request_channel::RequestSender;
+use crate::threads::refusal::{Refusal, refused};
 use crate::threads::waker::Notify;
-use crate::threads::{Refusal, refused};
 use crate::transport::{BoxedTransport, EMULATION_BYTES_MAX};
 
 /// The thread, which ends when this is dropped.
@@ -32,16 +32,20 @@ pub(super) struct EmulationThread {
 }
 
 impl EmulationThread {
-    /// Starts it. `calls` goes to the receive thread, which wakes this one by `notify`.
+    /// Starts it. What is asked goes to the data threads, which wake this one.
     ///
     /// # Errors
     ///
     /// When the system has no threads.
     pub(super) fn start(
         transports: Vec<BoxedTransport>,
-        requests: RequestSender,
-        notify: Notify,
+        links: CallLinks,
     ) -> Result<EmulationThread, Refusal> {
+        let CallLinks {
+            requests,
+            map,
+            notify,
+        } = links;
         let refused = || refused("a thread for emulated clients");
         let is_ending = Arc::<AtomicBool>::default();
         let (name, tell) = ("emulation messages", notify.clone());
@@ -49,7 +53,7 @@ impl EmulationThread {
         let service = EmulationService {
             messages: messages.map_err(refused())?,
             requests,
-            calls: Calls::default(),
+            calls: Calls::new(map),
             last_question: 0,
             notify: notify.clone(),
             is_ending: Arc::clone(&is_ending),
@@ -79,7 +83,8 @@ impl Drop for EmulationThread {
 /// What the thread has.
 struct EmulationService {
     messages: MessagePort<EmulationDialect>,
-    requests: RequestSender,
+    /// To each data thread.
+    requests: Vec<ClientSender>,
     calls: Calls,
     last_question: u64,
     notify: Notify,
@@ -104,7 +109,7 @@ impl EmulationService {
         self.messages.send_replies();
     }
 
-    /// Waits for messages, for what the receive thread answers, and for the end. Whether a message may
+    /// Waits for messages, for what data threads answer, and for the end. Whether a message may
     /// have arrived.
     fn wait(&self) -> bool {
         let has_arrived = self.messages.has_arrived();
@@ -141,7 +146,7 @@ impl EmulationService {
     }
 
     fn give_parts(&mut self) {
-        while let Some(Part { of, call }) = self.calls.poll_part() {
+        while let Some(Part { of, shard, call }) = self.calls.poll_part() {
             self.last_question += 1;
             let usage = call.wants_usage().then(process_usage);
             let request = EmulationRequest::Call {
@@ -150,15 +155,19 @@ impl EmulationService {
                 usage,
             };
             let question = QuestionId(self.last_question);
-            self.requests.send(question, request.into());
+            self.requests[shard].send(question, request);
         }
     }
 
-    /// Takes what the receive thread has done, and gives up what it takes too long for.
+    /// Takes what data threads have done, in the order of the parts, and gives up what they take too long
+    /// for.
     fn take_answers(&mut self) {
         let now = Instant::now();
-        while let Some((_, answer)) = self.requests.receive() {
-            let Answer::Emulation(EmulationAnswer::Called(reply)) = answer else {
+        while let Some(shard) = self.calls.next_shard() {
+            let Some((_, answer)) = self.requests[shard].receive() else {
+                break;
+            };
+            let EmulationAnswer::Called(reply) = answer else {
                 tracing::error!("not what was asked: {answer:?}");
                 continue;
             };

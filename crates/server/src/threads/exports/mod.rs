@@ -23,8 +23,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 
 use self::files::{FileSet, Finished, Reason};
-use crate::rx_taps::emulation::exports::{ExportChannel, ExportJob, TellExports};
-use crate::threads::{Refusal, refused};
+use crate::emulation::exports::{ExportChannel, ExportJob, TellExports};
+use crate::threads::refusal::{Refusal, refused};
 
 /// Jobs that are done before what came of them is told.
 const JOBS_PER_TURN: usize = 1024;

@@ -112,6 +112,9 @@ impl Receiver {
         let now = self.clock.now_ns();
         self.time.begin_turn(now);
         port::take_commands(&mut self.mail, &mut self.ports);
+        if let Some(watch) = &mut self.watch {
+            watch.observer.refresh();
+        }
         let answered = self.look_back() + self.answer(now);
         let arrived = self.take_frames();
         let sent = self.send();

@@ -10,10 +10,9 @@ use allosaur_port::kind::PortTx;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::counters::ReceiveBlock;
-use crate::rx_taps::emulation::EmulatedClients;
 use crate::rx_taps::{Request, RxTap, RxTaps};
 use crate::threads::request_channel::RequestReceiver;
-use crate::threads::tx_losses::TxLosses;
+use crate::threads::tx_losses::{TxLosses, send_frame};
 use crate::threads::waker::Waker;
 
 /// Copies taken from one data thread's tap before the next has its turn.
@@ -24,8 +23,6 @@ const TAP_BUDGET: usize = 256;
 pub struct Watch {
     pub(super) observer: RxTaps,
     request_channel: RequestReceiver,
-    /// Of requests to emulated clients, where there may be such.
-    emulation_channel: Option<RequestReceiver>,
     taps: Vec<TapOut>,
     /// Copies that did not fit into the taps, up to now.
     lost: u64,
@@ -60,7 +57,6 @@ impl Watch {
         Watch {
             observer: RxTaps::new(queues.len()),
             request_channel,
-            emulation_channel: None,
             taps,
             lost: 0,
             switch,
@@ -73,14 +69,6 @@ impl Watch {
     #[must_use]
     pub fn waking(mut self, wakers: Vec<Waker>) -> Watch {
         self.wakers = wakers;
-        self
-    }
-
-    /// The same, with emulated clients, which are asked by a channel of their own.
-    #[must_use]
-    pub fn emulating(mut self, clients: EmulatedClients, channel: RequestReceiver) -> Watch {
-        self.observer = self.observer.with(Box::new(clients));
-        self.emulation_channel = Some(channel);
         self
     }
 
@@ -98,22 +86,17 @@ impl Watch {
             .is_some_and(Request::looks_back)
     }
 
-    /// Answers control and who asks emulated clients, tells `set` what is watched before each answer leaves, and shows what
-    /// the data threads sent. Returns how many frames, and an answer counts as one.
+    /// Answers control, tells `set` what is watched before the answer leaves, and shows what the data threads
+    /// sent. Returns how many frames, and an answer counts as one.
     pub(super) fn answer(&mut self, now: Nanos, mut set: impl FnMut(&RxTaps)) -> usize {
         let observer = &mut self.observer;
-        let mut answered = 0;
-        for channel in std::iter::once(&mut self.request_channel).chain(&mut self.emulation_channel)
-        {
-            let has_answered = channel.answer(|request| {
-                let answer = observer.handle(request, now);
-                self.switch.set(observer.sending_ports());
-                set(observer);
-                answer
-            });
-            answered += usize::from(has_answered);
-        }
-        self.show_sent() + answered
+        let has_answered = self.request_channel.answer(|request| {
+            let answer = observer.handle(request, now);
+            self.switch.set(observer.sending_ports());
+            set(observer);
+            answer
+        });
+        self.show_sent() + usize::from(has_answered)
     }
 
     /// Shows what the data threads sent. Returns how many frames.
@@ -167,19 +150,14 @@ impl TxPort {
         self.losses.left(&self.counters, &mut self.queue)
     }
 
-    /// Whether there was room, and the port takes frames of that length.
     fn send(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        if frame.len() > self.queue.frame_bytes_max() {
-            self.counters.missed_packets += 1;
-            return false;
-        }
-        let Some(slot) = self.queue.slot(now, frame.len()) else {
-            self.counters.queue_full += 1;
-            self.counters.missed_packets += 1;
-            return false;
-        };
-        slot.copy_from_slice(frame);
-        self.counters.sent.count(1, frame.len());
-        true
+        let frame_bytes_max = self.queue.frame_bytes_max();
+        send_frame(
+            &mut self.queue,
+            now,
+            frame,
+            frame_bytes_max,
+            &mut self.counters,
+        )
     }
 }

@@ -21,6 +21,7 @@ use allosaur_server::control::{
     JobResult, LinkOwner, PendingId, PortConfig, QuestionId, Reply, StartAddresses, View,
 };
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
+use allosaur_server::emulation::EmulatedClients;
 use allosaur_server::rpc::{frame_of, read_frame};
 use allosaur_server::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, Request, RxTaps, Wire};
 use allosaur_server::transport::Codec;
@@ -47,6 +48,8 @@ pub(crate) struct World {
     pub(crate) thinking_ns: Nanos,
     /// Who watches frames; a test shows it frames as the receive thread does.
     pub(crate) watchers: Watchers,
+    /// Emulated clients, where there are some.
+    pub(crate) emulated: Option<EmulatedClients>,
     pub(crate) now_ns: Nanos,
     pub(crate) published: Vec<Vec<u8>>,
     pub(crate) started: Vec<Started>,
@@ -246,6 +249,7 @@ impl World {
             files: MapFiles::default(),
             thinking_ns: 0,
             watchers: Watchers(RefCell::new(RxTaps::new(ports))),
+            emulated: None,
             now_ns,
             published: Vec::new(),
             started: Vec::new(),
@@ -365,7 +369,12 @@ impl World {
                     self.questions.push((question, request));
                 }
                 Action::Ask { question, request } => {
-                    let answer = self.watchers.0.borrow_mut().handle(request, 5 * SECOND);
+                    let answer = match (request, &mut self.emulated) {
+                        (Request::Emulation(request), Some(clients)) => {
+                            clients.handle_request(request, 5 * SECOND).into()
+                        }
+                        (request, _) => self.watchers.0.borrow_mut().handle(request, 5 * SECOND),
+                    };
                     self.hear(question, answer);
                 }
                 Action::Job { job, work } if self.has_jobs_done => {

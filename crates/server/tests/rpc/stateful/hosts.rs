@@ -1,6 +1,5 @@
 //! Emulated clients as the clients of a profile: who is taken at its start, and why it is refused.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use allosaur_emulation::Settings;
@@ -8,8 +7,7 @@ use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::template::CompiledProfile;
 use allosaur_server::control::worker_command::FlowCommand;
-use allosaur_server::rx_taps::emulation::EmulatedClients;
-use allosaur_server::rx_taps::{EmulationAnswer, EmulationRequest, RxTaps};
+use allosaur_server::emulation::{EmulatedClients, EmulationAnswer, EmulationRequest};
 use serde_json::{Value, json};
 
 use super::world::{Owned, profile, start_params};
@@ -20,22 +18,21 @@ const GATEWAY: [u8; 6] = [2, 0, 0, 0, 9, 9];
 /// A server of two data threads with emulated clients, which are none yet.
 fn emulating() -> Owned {
     let mut server = Owned::of(World::stateful(2));
-    let clients = EmulatedClients::new(Settings::default(), 2, 0);
-    server.world.watchers.0 = RefCell::new(RxTaps::new(2).with(Box::new(clients)));
+    server.world.emulated = Some(EmulatedClients::new(Settings::default(), 2, 0));
     server
 }
 
 /// Asks something of the emulation, as its own RPC does.
 fn emulate(server: &mut Owned, method: &str, mut params: Value) -> Value {
-    let mut taps = server.world.watchers.0.borrow_mut();
+    let clients = server.world.emulated.as_mut().expect("it emulates some");
     let mut ask = |method: &str, params: Value| {
         let request = EmulationRequest::Call {
             call: RpcCall::new(method, params),
             number: 0,
             usage: None,
         };
-        match EmulationAnswer::try_from(taps.handle(request, 0)) {
-            Ok(EmulationAnswer::Called(Ok(reply))) => reply,
+        match clients.handle_request(request, 0) {
+            EmulationAnswer::Called(Ok(reply)) => reply,
             other => panic!("{other:?}"),
         }
     };
@@ -358,7 +355,7 @@ fn an_answer_that_never_comes_ends_the_start_after_a_while() {
     let mut server = asking();
     assert!(server.next_timeout());
     let said = error(&mut server).expect("an error");
-    assert!(said.contains("the receive thread does not tell"), "{said}");
+    assert!(said.contains("no data thread tells"), "{said}");
     answer(&mut server);
     assert!(server.runs().is_empty());
     server.start("_", json!({}));

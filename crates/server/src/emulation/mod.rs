@@ -1,35 +1,38 @@
 //! Emulated clients: hosts on the networks of ports, which their own requests set up.
+//!
+//! A data thread drives its [`EmulatedClients`], a state machine without I/O, like this:
+//! [`handle_request`](EmulatedClients::handle_request) and [`handle_frame`](EmulatedClients::handle_frame)
+//! in; then [`poll_transmit`](EmulatedClients::poll_transmit), and again at the time that
+//! [`poll_timeout`](EmulatedClients::poll_timeout) says.
 
 pub mod exports;
-pub(super) mod request;
+mod request;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use allosaur_api::Error;
 use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_emulation::{Emulation, Settings};
-use allosaur_engine::capture::Origin;
-use allosaur_engine::time::{MILLISECOND, Nanos};
+use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use serde_json::Value;
 
 use self::exports::ExportChannel;
-use self::request::{EmulationAnswer, EmulationRequest, ProcessUsage};
-use super::message::{Answer, Request};
-use super::rx_tap::{RxTap, bit};
+pub use self::request::{EmulationAnswer, EmulationRequest, PART_CLIENTS, ProcessUsage};
 use crate::counters::EmulationBlock;
 
 /// Frames that are sent before what has arrived is looked at again.
-const FRAMES_PER_TURN: usize = 256;
-/// What clients count is published so long after it was published, when all are summed up.
+const FRAMES_PER_TURN: usize = 64;
+/// What clients count is summed up again so long after it was published; later where there are many, so
+/// that it takes a small part of the time: a million wait for ten seconds.
 const PUBLISH_INTERVAL: Nanos = 500 * MILLISECOND;
-/// Clients and namespaces that are summed up in a turn, and when it goes on with the next: a million take
-/// four seconds, in which the thread does other things most of the time.
-const SUMMED_PER_TURN: usize = 256;
-const SUM_INTERVAL: Nanos = MILLISECOND;
+const PUBLISH_INTERVAL_PER_CLIENT: Nanos = 10 * MICROSECOND;
+/// Clients and namespaces that are summed up in a turn, and when it goes on with the next, which wakes the
+/// thread no more often than timers of many clients do. A million take ten seconds.
+const SUMMED_PER_TURN: usize = 1024;
+const SUM_INTERVAL: Nanos = 10 * MILLISECOND;
 /// Who sleeps is woken for timers at most so often: a million clients have one every few microseconds.
 const TICK_MIN: Nanos = MILLISECOND;
 /// At least so often, however many there are.
@@ -40,7 +43,7 @@ const TICK_PER_TIMER: Nanos = 10;
 /// Calls that could not be done and of which other parts may still come.
 pub const FAILED_MAX: usize = 8;
 
-/// The emulated clients of all ports.
+/// The emulated clients of a data thread: all, where there is one.
 pub struct EmulatedClients {
     emulation: Emulation,
     /// What another begins with, after this one was told to end.
@@ -133,7 +136,7 @@ impl EmulatedClients {
             self.changes = self.emulation.changes();
             let ports = self.emulation.ports().into_iter().map(usize::from);
             let ports = ports.filter(|port| *port < self.ports);
-            self.inhabited = ports.fold(0, |ports, port| ports | bit(port));
+            self.inhabited = ports.fold(0, |ports, port| ports | 1 << port);
         }
         reply
     }
@@ -159,7 +162,10 @@ impl EmulatedClients {
         }
         *due = match is_through {
             false => now + SUM_INTERVAL,
-            true if self.emulation.totals().namespaces > 0 => now + PUBLISH_INTERVAL,
+            true if self.emulation.totals().namespaces > 0 => {
+                let clients = self.emulation.totals().clients;
+                now + PUBLISH_INTERVAL.max(clients.saturating_mul(PUBLISH_INTERVAL_PER_CLIENT))
+            }
             // Until a request comes.
             true => Nanos::MAX,
         };
@@ -180,12 +186,10 @@ impl EmulatedClients {
     }
 }
 
-impl RxTap for EmulatedClients {
-    fn handle_request(&mut self, request: Request, now: Nanos) -> ControlFlow<Answer, Request> {
-        let Request::Emulation(request) = request else {
-            return ControlFlow::Continue(request);
-        };
-        let answer = match request {
+impl EmulatedClients {
+    /// Does what is asked.
+    pub fn handle_request(&mut self, request: EmulationRequest, now: Nanos) -> EmulationAnswer {
+        match request {
             EmulationRequest::Call {
                 call,
                 number,
@@ -196,28 +200,35 @@ impl RxTap for EmulatedClients {
                 let found = self.emulation.ready_clients(&namespace, is_ipv6);
                 EmulationAnswer::ReadyClients(found)
             }
-        };
-        ControlFlow::Break(answer.into())
-    }
-
-    fn wants(&self, origin: Origin) -> u64 {
-        match origin {
-            Origin::Received => self.inhabited,
-            Origin::Transmitted => 0,
         }
     }
 
-    fn handle_frame(&mut self, at: Nanos, port: PortIndex, _: Origin, frame: &[u8]) -> bool {
-        self.emulation.handle_frame(at, port.into(), frame);
-        // Others may have clients of that address too.
-        false
+    /// The ports that have clients, as bits: frames that arrive there are for
+    /// [`handle_frame`](EmulatedClients::handle_frame).
+    #[inline]
+    pub fn inhabited(&self) -> u64 {
+        self.inhabited
     }
 
-    fn prefetch(&self, port: PortIndex, frames: &mut dyn Iterator<Item = &[u8]>) {
+    /// Asks the cache for the clients of frames that come next.
+    #[inline]
+    pub fn prefetch<'f>(&self, port: PortIndex, frames: impl IntoIterator<Item = &'f [u8]>) {
         self.emulation.prefetch(port.into(), frames);
     }
 
-    fn poll_transmit(&mut self, now: Nanos, send: &mut dyn FnMut(PortIndex, &[u8]) -> bool) {
+    /// Gives a frame that arrived at a port to the clients there.
+    #[inline]
+    pub fn handle_frame(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
+        self.emulation.handle_frame(at, port.into(), frame);
+    }
+
+    /// So many frames were lost on the way here from who received them.
+    pub fn note_lost(&mut self, frames: u64) {
+        self.emulation.note_rx_lost(frames);
+    }
+
+    /// Does what is due, and hands frames to `send`: some of those that clients send.
+    pub fn poll_transmit(&mut self, now: Nanos, mut send: impl FnMut(PortIndex, &[u8])) {
         if self.due().is_some_and(|at| at <= now) {
             self.advance(now);
         }
@@ -232,24 +243,17 @@ impl RxTap for EmulatedClients {
         }
     }
 
-    fn poll_timeout(&self) -> Option<Nanos> {
+    /// When to call [`poll_transmit`](EmulatedClients::poll_transmit). It may be a little late: no thread
+    /// stays awake shortly before.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
         match self.emulation.has_transmit() {
             true => Some(0),
             false => {
-                let timer = self.due();
-                let timer = timer.map(|at| at.checked_next_multiple_of(self.tick()).unwrap_or(at));
                 let published = self.published.as_ref().map(|(_, due)| *due);
-                timer.into_iter().chain(published).min()
+                let due = self.due().into_iter().chain(published).min()?;
+                due.checked_next_multiple_of(self.tick()).or(Some(due))
             }
         }
-    }
-
-    fn is_deferrable(&self) -> bool {
-        true
-    }
-
-    fn answers(&self) -> bool {
-        true
     }
 }
 

@@ -7,8 +7,6 @@ use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_engine::time::Nanos;
 use serde_json::Value;
 
-use crate::rx_taps::tap_request::TapRequest;
-
 /// What can be asked of emulated clients.
 #[derive(Debug)]
 pub enum EmulationRequest {
@@ -40,12 +38,8 @@ pub enum EmulationAnswer {
     ReadyClients(Option<ReadyClients>),
 }
 
-impl TapRequest for EmulationRequest {
-    type Answer = EmulationAnswer;
-}
-
-/// Clients of one part of a long call. Between two parts the receive thread looks at frames and
-/// timers, and sends what these clients say when they come.
+/// Clients of one part of a long call. Between two parts the data thread looks at frames and timers,
+/// and sends what these clients say when they come.
 pub const PART_CLIENTS: usize = 32;
 
 /// What this process has used.

@@ -1,0 +1,128 @@
+//! The emulated clients of a data thread: those who ask for them, the frames that the receive thread hands
+//! over, and what they send.
+
+use allosaur_engine::stats::TransmitCounters;
+use allosaur_engine::time::Nanos;
+use allosaur_engine::transmit::PortIndex;
+use allosaur_port::RxFrame;
+use allosaur_port::tap::{TapOut, TapSwitch};
+
+use crate::emulation::{EmulatedClients, EmulationAnswer, EmulationRequest};
+use crate::threads::request_channel::RequestReceiver;
+
+/// Frames that are taken before what clients send has its turn.
+const BUDGET: usize = 64;
+
+/// The ways of a thread's emulated clients to others.
+#[derive(Debug)]
+pub struct ClientLinks {
+    /// Frames that were received for them.
+    pub frames: TapOut,
+    /// Of those who ask them something.
+    pub requests: Vec<RequestReceiver<EmulationRequest, EmulationAnswer>>,
+    /// Where they say which ports have clients.
+    pub inhabited: TapSwitch,
+}
+
+/// The emulated clients of a data thread.
+#[derive(Debug)]
+pub struct EmulationState {
+    clients: EmulatedClients,
+    links: ClientLinks,
+    /// Frames that were lost on the way here.
+    lost: u64,
+    /// Of each port, what they sent.
+    sent: Vec<TransmitCounters>,
+    /// The same, and what else the thread sent.
+    all_sent: Vec<TransmitCounters>,
+}
+
+impl EmulationState {
+    /// Clients on so many ports.
+    pub fn new(clients: EmulatedClients, links: ClientLinks, ports: usize) -> EmulationState {
+        EmulationState {
+            clients,
+            links,
+            lost: 0,
+            sent: vec![TransmitCounters::default(); ports],
+            all_sent: vec![TransmitCounters::default(); ports],
+        }
+    }
+
+    /// Answers who asks, takes what was received, and has `send` send frames by ports and count them. Returns
+    /// how many frames came and went; an answer counts as one.
+    pub(super) fn turn(
+        &mut self,
+        now: Nanos,
+        mut send: impl FnMut(PortIndex, &[u8], &mut TransmitCounters),
+    ) -> u64 {
+        let mut done = self.answer(now) + self.receive();
+        let sent = &mut self.sent;
+        self.clients.poll_transmit(now, |port, frame| {
+            done += 1;
+            send(port, frame, &mut sent[usize::from(port)]);
+        });
+        done
+    }
+
+    /// All are told which ports have clients before an answer leaves.
+    fn answer(&mut self, now: Nanos) -> u64 {
+        let ClientLinks {
+            requests,
+            inhabited,
+            ..
+        } = &mut self.links;
+        let mut answered = 0;
+        for channel in requests {
+            let has_answered = channel.answer(|request| {
+                let answer = self.clients.handle_request(request, now);
+                inhabited.set(self.clients.inhabited());
+                answer
+            });
+            answered += u64::from(has_answered);
+        }
+        answered
+    }
+
+    fn receive(&mut self) -> u64 {
+        let clients = &mut self.clients;
+        let frames = &mut self.links.frames;
+        let taken = frames.receive_bursts(BUDGET, |burst| {
+            for (port, bytes) in burst.iter().filter_map(of_port) {
+                clients.prefetch(port, [bytes]);
+            }
+            for frame in burst {
+                if let Some((port, bytes)) = of_port(frame) {
+                    clients.handle_frame(frame.at_ns, port, bytes);
+                }
+            }
+        });
+        let lost = frames.lost_packets();
+        if lost != self.lost {
+            clients.note_lost(lost - std::mem::replace(&mut self.lost, lost));
+        }
+        taken as u64
+    }
+
+    /// Of each port, what clients sent and `others` too.
+    pub(super) fn add_sent(&mut self, others: &[TransmitCounters]) -> &[TransmitCounters] {
+        let parts = self.sent.iter().zip(others);
+        for (sum, (clients, others)) in self.all_sent.iter_mut().zip(parts) {
+            *sum = *others;
+            sum.add(clients);
+        }
+        &self.all_sent
+    }
+
+    /// When they have something to do, which may be a little late.
+    pub(super) fn poll_timeout(&self) -> Option<Nanos> {
+        self.clients.poll_timeout()
+    }
+}
+
+/// The port of a frame that was handed over, and the frame.
+#[inline]
+fn of_port<'f>(frame: &RxFrame<'f>) -> Option<(PortIndex, &'f [u8])> {
+    let (port, bytes) = frame.bytes.split_first()?;
+    Some((*port, bytes))
+}
