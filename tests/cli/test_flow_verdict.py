@@ -136,6 +136,15 @@ def test_what_the_user_cuts_off_is_told_and_no_failure() -> None:
     assert not judge(ended(replace(cut, reset=1), None, exit_code=130)).ok
 
 
+def test_flows_that_nobody_answered_fail_although_they_are_cut_off_as_asked() -> None:
+    cut = SideOutcomes(cut_off=40, unanswered=40)
+    for more in ({"plan": {"no_close": True}}, {"plan": {"close_s": 0.5}}, {"exit_code": 130}):
+        verdict = judge(ended(cut, None, **more))
+        assert verdict.reasons == ["40 flows got no data (100 %)"], verdict.summary
+    one_answered = SideOutcomes(cut_off=40, unanswered=39)
+    assert judge(ended(one_answered, None, plan={"no_close": True})).ok
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
