@@ -120,7 +120,7 @@ def _unanswered(result: FlowCounts, outcomes: Outcomes, thresholds: Thresholds) 
         return 0
     client = outcomes.client
     begun = result.counters.client.begun_flows
-    # To be cut off at the end, as asked, excuses those that were on their way; not all, if none got an answer.
+    # To be cut off at the end, as asked, excuses flows that were on their way; not all, if none was answered.
     excused = FAILED if client.unanswered < begun else [name for name in FAILED if name != "cut_off"]
     allowed = (name for name in excused if _is_allowed(name, "client", result, thresholds))
     return max(client.unanswered - sum(client.count(name) for name in allowed), 0)
