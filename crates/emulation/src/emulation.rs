@@ -20,7 +20,7 @@ use crate::plugin::{
 use crate::plugins::PLUGINS;
 use crate::slab::Slab;
 use crate::timers::Timers;
-use crate::tls::{MakeTlsClient, TlsClients};
+use crate::tls::TlsClients;
 use crate::totals::Totals;
 use crate::transmit::{RxQueueCounters, Transmit, TxQueue, TxQueueCounters, VethCounters};
 
@@ -41,8 +41,6 @@ pub struct Settings {
     pub timer_due: Option<fn(now: Nanos, delay: Nanos) -> Nanos>,
     /// Whether clients may write files, send by sockets of the server and post to web servers.
     pub exports: bool,
-    /// What makes the TLS of clients; methods that need it are refused if there is none.
-    pub tls: Option<MakeTlsClient>,
 }
 
 crate::counters! {
@@ -105,7 +103,7 @@ impl Emulation {
                 tx: TxQueue::default(),
                 events: VecDeque::new(),
                 exports: Exports::new(settings.exports),
-                tls: TlsClients::new(settings.tls),
+                tls: TlsClients::default(),
                 rng: Lcg::new(
                     settings
                         .seed

@@ -44,7 +44,7 @@ mod target;
 #[cfg(test)]
 mod test_net;
 pub mod timers;
-pub mod tls;
+mod tls;
 pub mod totals;
 pub mod transmit;
 mod udp;

@@ -14,6 +14,7 @@ use allosaur_api::Error;
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::tcp::End;
 use allosaur_engine::time::{MILLISECOND, Nanos};
+use allosaur_l7::tls::{TlsClient, TlsSettings, TlsSettingsError};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
 use allosaur_packet::network::ipv4::Ipv4Header;
@@ -26,7 +27,7 @@ use crate::exports::{ExportReport, Exports};
 use crate::frame::Frame;
 use crate::namespace::Namespace;
 use crate::timers::{Owner, TimerId, Timers};
-use crate::tls::{TlsClient, TlsClients, TlsSettings, TlsSettingsError};
+use crate::tls::TlsClients;
 use crate::transmit::TxQueue;
 
 /// A plugin, by its place in the list of plugins.
@@ -470,7 +471,7 @@ impl Context<'_> {
     pub fn tls_client(
         &mut self,
         settings: TlsSettings,
-    ) -> Result<Arc<dyn TlsClient>, TlsSettingsError> {
+    ) -> Result<Arc<TlsClient>, TlsSettingsError> {
         self.shared.tls.client(settings)
     }
 }

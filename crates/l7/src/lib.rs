@@ -1,5 +1,5 @@
-//! Real applications on the bytes of a session: TLS, by [rustls]. What drives them defines a trait,
-//! which is implemented here; bytes and the time come in, bytes go out.
+//! Real applications on the bytes of a flow: TLS, by [rustls]. Below all that wants it: emulated
+//! clients that log in, and flows of the engine.
 //!
 //! Nothing here reads a clock, a file or a socket. Keys are drawn by the cryptography of `ring`, from
 //! the operating system: two runs of a handshake are never the same bytes.

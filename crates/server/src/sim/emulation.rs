@@ -35,12 +35,8 @@ impl EmulatedNetwork {
     /// No clients yet, on so many ports: 0 and 1 are a pair, 2 and 3, and so on. Time begins at 0, also
     /// where clients tell it, and what is random is the same each time.
     pub fn new(ports: u16) -> EmulatedNetwork {
-        let settings = Settings {
-            tls: Some(allosaur_l7::tls::client),
-            ..Settings::default()
-        };
         EmulatedNetwork {
-            emulation: Emulation::new(settings, 0),
+            emulation: Emulation::new(Settings::default(), 0),
             now: 0,
             ports,
             under_way: VecDeque::new(),

@@ -8,8 +8,8 @@ use crate::source::{RustFile, with_rust_files};
 const MAY_IMPORT: [(&str, &[&str]); 9] = [
     ("packet", &[]),
     ("engine", &["packet"]),
-    ("emulation", &["packet", "engine", "api"]),
-    ("l7", &["packet", "engine", "emulation"]),
+    ("l7", &["packet", "engine"]),
+    ("emulation", &["packet", "engine", "l7", "api"]),
     ("netdev", &[]),
     ("port", &["packet", "netdev"]),
     ("api", &[]),

@@ -1,6 +1,7 @@
 //! The init JSON of clients. Names are those of wpa_supplicant where the reference has none.
 
 use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_l7::tls::{TlsSettings, TlsVersion};
 use serde_json::{Map, Value};
 
 use super::eap::{Methods, method};
@@ -9,7 +10,6 @@ use super::ttls::Inner;
 use super::tunnel::Tunnels;
 use crate::params::{Params, mismatch};
 use crate::plugin::{Context, PluginError};
-use crate::tls::{TlsSettings, TlsVersion};
 
 /// Bytes of a name at most (RFC 7542 section 2.3), and of a password (RFC 2759 section 2).
 const USER_BYTES_MAX: usize = 253;

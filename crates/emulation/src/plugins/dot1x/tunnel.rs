@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use allosaur_engine::time::Nanos;
+use allosaur_l7::tls::{TlsClient, TlsError, TlsSession, TlsVersion};
 
 use super::eap::{Answer, method};
 use super::fragments::{self, Fragment, Incoming, Outgoing};
 use super::peap::Peap;
 use super::phase2::{Heard, Login};
 use super::ttls::{self, Inner, Ttls};
-use crate::tls::{TlsClient, TlsError, TlsSession, TlsVersion};
 
 /// Requests of a run at most. A long chain of certificates in small fragments takes a hundred.
 const REQUESTS_MAX: u16 = 1_000;
@@ -57,7 +57,7 @@ pub(super) struct LoginContext<'a> {
 
 /// The methods over TLS of a client.
 pub(super) struct Tunnels {
-    client: Arc<dyn TlsClient>,
+    client: Arc<TlsClient>,
     /// The name that is said outside the tunnel; the user's if it is empty.
     pub(super) anonymous: Box<str>,
     inner: Inner,
@@ -79,7 +79,7 @@ struct Run {
     /// The identifier of the request that was answered last.
     answered: Option<u8>,
     /// None when it is over.
-    session: Option<Box<dyn TlsSession>>,
+    session: Option<Box<TlsSession>>,
     incoming: Incoming,
     outgoing: Outgoing,
     phase2: Phase2,
@@ -96,7 +96,7 @@ enum Phase2 {
 
 impl Tunnels {
     pub(super) fn new(
-        client: Arc<dyn TlsClient>,
+        client: Arc<TlsClient>,
         anonymous: Box<str>,
         inner: Inner,
         fragment_bytes: usize,

@@ -155,7 +155,6 @@ fn emulated(all: &Settings, clock: &Clock) -> Result<Emulated, Refusal> {
             seed: seed as u32,
             unix_offset: epoch_ns(clock),
             exports: all.emu_exports,
-            tls: Some(allosaur_l7::tls::client),
             ..EmulationSettings::default()
         });
     }

@@ -57,7 +57,6 @@ fn emulation() -> Emulation {
 fn emulation_with(plugins: Value) -> Emulation {
     let settings = Settings {
         unix_offset: UNIX_TIME,
-        tls: Some(allosaur_l7::tls::client),
         ..Settings::default()
     };
     let mut emulation = Emulation::new(settings, 0);
@@ -70,7 +69,7 @@ fn add(emulation: &mut Emulation, last: u8, init: &Value) -> Result<Value, Strin
     let client = json!({"mac": [2, 0, 0, 0, 0, last], "plugs": {"dot1x": init}});
     let params = json!({"tun": {"vport": 1}, "clients": [client]});
     let added = emulation.handle_request(0, "ctx_client_add", &params);
-    added.map_err(|error| error.message)
+    added.map_err(|error| error.to_string())
 }
 
 fn ask(emulation: &mut Emulation, method: &str, last: u8) -> Value {
