@@ -14,6 +14,7 @@ mod loopback;
 
 use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::StatefulEngine;
+use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_packet::frame;
@@ -32,7 +33,12 @@ fn main() {
     let connections = numbers.next().unwrap_or(1_000);
     let response_bytes = numbers.next().unwrap_or(1);
     let (mut engine, mut rings) = (engine(Encapsulation::Ethernet), Rings::new(TURN));
-    start(&mut engine, &profile(response_bytes, RATE_CPS), &mut rings);
+    let profile = CompiledProfile::compile(&profile(response_bytes, RATE_CPS), Layout::SMALLEST);
+    start(
+        &mut engine,
+        profile.expect("the profile is right"),
+        &mut rings,
+    );
     let mut bench = Bench {
         engine,
         rings,

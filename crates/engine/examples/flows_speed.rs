@@ -4,6 +4,8 @@
 //! it is given, there are as many flows in TIME-WAIT before the first is measured), the fourth how
 //! long a turn is in microseconds, 20. With `udp` for the second, each is a question and an answer in
 //! a datagram. `ipv6` has them over IPv6; `vlan` and `qinq` have frames in tags, `vxlan` in that tunnel.
+//! With `application` for the second, the server is an application over bytes that echoes
+//! the 100 bytes; with `program`, a program that answers as many.
 //!
 //! A client port and a server port of one core, rings between, virtual time. Instructions are the
 //! same on every run; count them with
@@ -17,12 +19,16 @@
 mod loopback;
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Instant;
 
-use allosaur_engine::app::{ProgramCommand, Transport};
+use allosaur_engine::app::{
+    AppCore, AppFlowInfo, AppFlows, Application, ApplicationContext, ApplicationFactory, CoreInfo,
+    FlowEvent, Output, ProgramCommand, Transport, VariablePool,
+};
 use allosaur_engine::encapsulation::{Encapsulation, Vxlan};
 use allosaur_engine::stateful::StatefulEngine;
-use allosaur_engine::template::{ProfileSpec, Tunable};
+use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, ProgramIndex, Tunable};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_engine::transmit::PortIndex;
 use loopback::{RUN, Rings, engine, profile, start};
@@ -39,9 +45,11 @@ fn main() {
     let arguments = std::env::args().skip(1);
     let mut numbers = arguments.filter_map(|text| text.parse::<u64>().ok());
     let connections = numbers.next().unwrap_or(100_000);
-    let response_bytes = match is_udp {
-        true => 64,
-        false => numbers.next().unwrap_or(32_000),
+    let is_echo = has("application") || has("program");
+    let response_bytes = match (is_udp, is_echo) {
+        (true, _) => 64,
+        (_, true) => 100,
+        _ => numbers.next().unwrap_or(32_000),
     };
     let rate_given = numbers.next();
     let rate_cps = rate_given.unwrap_or(RATE_CPS);
@@ -65,7 +73,12 @@ fn main() {
             tunables.set(Tunable::Ipv6Enable, 1);
         }
     }
-    start(&mut engine, &profile, &mut rings);
+    let compiled = CompiledProfile::compile(&profile, Layout::SMALLEST);
+    let mut compiled = compiled.expect("the profile is right");
+    if has("application") {
+        compiled = compiled.with_application(ProgramIndex(1), Arc::new(Echoes));
+    }
+    start(&mut engine, compiled, &mut rings);
     let mut now = SECOND;
     // The memory of flows fills up first.
     let warm = rate_given.unwrap_or_default() + 2_000;
@@ -145,5 +158,70 @@ fn exchange_messages(profile: &mut ProfileSpec) {
     ];
     for (program, commands) in profile.programs.iter_mut().zip(programs) {
         (program.transport, program.commands) = (Transport::Datagram, commands);
+    }
+}
+
+/// Sends back what it receives, and closes when its peer has.
+#[derive(Debug, Default)]
+struct Echo {
+    waiting: Vec<u8>,
+    is_peer_closed: bool,
+}
+
+impl Application for Echo {
+    /// Memory of flows that are gone.
+    type Shared = Vec<Vec<u8>>;
+
+    fn start(spare: &mut Vec<Vec<u8>>, _: &mut ApplicationContext<'_>, _: &AppFlowInfo) -> Echo {
+        Echo {
+            waiting: spare.pop().unwrap_or_default(),
+            is_peer_closed: false,
+        }
+    }
+
+    fn handle_event(
+        &mut self,
+        _: &mut Vec<Vec<u8>>,
+        _: &mut ApplicationContext<'_>,
+        event: FlowEvent,
+    ) {
+        self.is_peer_closed |= event == FlowEvent::PeerClosed;
+    }
+
+    fn handle_data(
+        &mut self,
+        _: &mut Vec<Vec<u8>>,
+        _: &mut ApplicationContext<'_>,
+        data: &[u8],
+    ) -> usize {
+        self.waiting.extend_from_slice(data);
+        data.len()
+    }
+
+    fn poll_output(
+        &mut self,
+        _: &mut Vec<Vec<u8>>,
+        _: &mut ApplicationContext<'_>,
+        _: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Output> {
+        if self.waiting.is_empty() {
+            return std::mem::take(&mut self.is_peer_closed).then_some(Output::Close);
+        }
+        out.append(&mut self.waiting);
+        Some(Output::Data)
+    }
+
+    fn release(self, spare: &mut Vec<Vec<u8>>, _: &mut VariablePool) {
+        spare.push(self.waiting);
+    }
+}
+
+#[derive(Debug)]
+struct Echoes;
+
+impl ApplicationFactory for Echoes {
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Echo>::new(Vec::new()))
     }
 }

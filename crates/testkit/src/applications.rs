@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use allosaur_engine::app::{
-    Application, ApplicationContext, ApplicationFactory, FlowEvent, Output,
+    AppCore, AppFlowInfo, AppFlows, Application, ApplicationContext, ApplicationFactory, CoreInfo,
+    FlowEvent, Output,
 };
 use allosaur_engine::time::Nanos;
 
@@ -28,16 +29,28 @@ pub struct Echo {
 }
 
 impl Application for Echo {
-    fn handle_event(&mut self, _: &mut ApplicationContext<'_>, event: FlowEvent) {
+    type Shared = ();
+
+    fn start(_: &mut (), _: &mut ApplicationContext<'_>, _: &AppFlowInfo) -> Echo {
+        Echo::default()
+    }
+
+    fn handle_event(&mut self, _: &mut (), _: &mut ApplicationContext<'_>, event: FlowEvent) {
         self.is_peer_closed |= event == FlowEvent::PeerClosed;
     }
 
-    fn handle_data(&mut self, _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
-        self.waiting.extend(data);
+    fn handle_data(&mut self, _: &mut (), _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
+        self.waiting.extend_from_slice(data);
         data.len()
     }
 
-    fn poll_output(&mut self, cx: &mut ApplicationContext<'_>, room: usize) -> Option<Output> {
+    fn poll_output(
+        &mut self,
+        _: &mut (),
+        cx: &mut ApplicationContext<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Output> {
         if self.waiting.is_empty() {
             let closes = self.is_peer_closed && !self.has_closed;
             self.has_closed |= closes;
@@ -46,7 +59,8 @@ impl Application for Echo {
         // Not always all that fits.
         let most = self.waiting.len().min(room);
         let count = 1 + cx.rng.next31() as usize % most;
-        Some(Output::Data(self.waiting.drain(..count).collect()))
+        out.extend(self.waiting.drain(..count));
+        Some(Output::Data)
     }
 }
 
@@ -86,8 +100,31 @@ pub struct Tally {
     pub ends: Mutex<Vec<FlowEvent>>,
 }
 
+/// What the clients of a core share: how they behave, and what they saw.
+type Shared = (Habits, Arc<Tally>);
+
 impl Application for Asker {
-    fn handle_event(&mut self, cx: &mut ApplicationContext<'_>, event: FlowEvent) {
+    type Shared = Shared;
+
+    fn start(
+        (habits, tally): &mut Shared,
+        _: &mut ApplicationContext<'_>,
+        flow: &AppFlowInfo,
+    ) -> Asker {
+        assert!(flow.is_client && flow.remote.port() == 80);
+        Asker {
+            habits: *habits,
+            said: 0,
+            read: 0,
+            may_read: 0,
+            due: None,
+            is_connected: false,
+            has_closed: false,
+            tally: Arc::clone(tally),
+        }
+    }
+
+    fn handle_event(&mut self, _: &mut Shared, cx: &mut ApplicationContext<'_>, event: FlowEvent) {
         match event {
             FlowEvent::Connected => {
                 assert!(!self.is_connected, "told once");
@@ -99,10 +136,16 @@ impl Application for Asker {
             FlowEvent::PeerClosed | FlowEvent::Ended(_) => {
                 self.tally.ends.lock().expect("no panic").push(event);
             }
+            FlowEvent::Acknowledged | FlowEvent::Woken => {}
         }
     }
 
-    fn handle_data(&mut self, _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
+    fn handle_data(
+        &mut self,
+        _: &mut Shared,
+        _: &mut ApplicationContext<'_>,
+        data: &[u8],
+    ) -> usize {
         assert!(self.is_connected);
         let count = match self.habits.pause {
             0 => data.len(),
@@ -120,13 +163,19 @@ impl Application for Asker {
         count
     }
 
-    fn handle_timeout(&mut self, cx: &mut ApplicationContext<'_>) {
+    fn handle_timeout(&mut self, _: &mut Shared, cx: &mut ApplicationContext<'_>) {
         assert!(self.due.is_some_and(|due| due <= cx.now));
         self.may_read = self.habits.gulp;
         self.due = Some(cx.now + self.habits.pause);
     }
 
-    fn poll_output(&mut self, _: &mut ApplicationContext<'_>, room: usize) -> Option<Output> {
+    fn poll_output(
+        &mut self,
+        _: &mut Shared,
+        _: &mut ApplicationContext<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Output> {
         let left = self.habits.bytes - self.said;
         if left == 0 {
             let closes = self.read == self.habits.bytes && !self.has_closed;
@@ -135,7 +184,8 @@ impl Application for Asker {
         }
         let count = left.min(room as u64).min(5_000);
         self.said += count;
-        Some(Output::Data(text(self.said - count, count)))
+        out.extend(text(self.said - count, count));
+        Some(Output::Data)
     }
 
     fn poll_timeout(&self) -> Option<Nanos> {
@@ -148,8 +198,8 @@ impl Application for Asker {
 pub struct Echoes;
 
 impl ApplicationFactory for Echoes {
-    fn start(&self) -> Box<dyn Application> {
-        Box::new(Echo::default())
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Echo>::new(()))
     }
 }
 
@@ -163,16 +213,10 @@ pub struct Askers {
 }
 
 impl ApplicationFactory for Askers {
-    fn start(&self) -> Box<dyn Application> {
-        Box::new(Asker {
-            habits: self.habits,
-            said: 0,
-            read: 0,
-            may_read: 0,
-            due: None,
-            is_connected: false,
-            has_closed: false,
-            tally: Arc::clone(&self.tally),
-        })
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Asker>::new((
+            self.habits,
+            Arc::clone(&self.tally),
+        )))
     }
 }

@@ -6,9 +6,7 @@ use allosaur_engine::encapsulation::Encapsulation;
 use allosaur_engine::stateful::{
     Config, FlowPortInfo, RunIndex, RunLimits, StatefulCommand, StatefulEngine,
 };
-use allosaur_engine::template::{
-    CompiledProfile, Layout, PoolShare, PoolSpec, ProfileSpec, Side, Tunable,
-};
+use allosaur_engine::template::{CompiledProfile, PoolShare, PoolSpec, ProfileSpec, Side, Tunable};
 use allosaur_engine::time::{Due, Gap, Nanos, SECOND};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_packet::MacAddress;
@@ -21,11 +19,10 @@ const SLOTS: usize = 1024;
 const FLOWS_MAX: usize = 1 << 20;
 
 /// Starts a profile at the time of one second.
-pub(crate) fn start(engine: &mut StatefulEngine, profile: &ProfileSpec, rings: &mut Rings) {
-    let compiled = CompiledProfile::compile(profile, Layout::SMALLEST);
+pub(crate) fn start(engine: &mut StatefulEngine, profile: CompiledProfile, rings: &mut Rings) {
     let command = StatefulCommand::Start {
         run: RUN,
-        profile: Arc::new(compiled.expect("the profile is right")),
+        profile: Arc::new(profile),
         factor: 1.0,
         start_at: SECOND,
         duration: None,

@@ -1,19 +1,71 @@
 //! The seam for applications over bytes: what a flow runs that is no program, such as TLS or HTTP.
 //!
-//! An application is driven by its flow, and has no clock, socket or thread: it is told what
-//! happened ([`handle_event`](Application::handle_event), [`handle_data`](Application::handle_data),
-//! [`handle_timeout`](Application::handle_timeout)), then asked what it has to say
-//! ([`poll_output`](Application::poll_output)) until there is nothing, and when it wants to be woken
-//! ([`poll_timeout`](Application::poll_timeout)). When its flow is gone, however it ended, it is
-//! dropped.
+//! Each core has an [`AppCore`] of each factory, which holds the applications of its flows and what
+//! they share: session caches, tickets, batches. It has no clock, socket or thread: it is told what
+//! happened to a flow ([`handle_event`](AppCore::handle_event), [`handle_data`](AppCore::handle_data),
+//! [`handle_timeout`](AppCore::handle_timeout)), then asked what the flow has to say
+//! ([`poll_output`](AppCore::poll_output)) until there is nothing, and when it wants to be woken
+//! ([`poll_timeout`](AppCore::poll_timeout)). When a flow is gone, however it ended, it is
+//! [released](AppCore::release).
+//!
+//! `app_flows` has a core for applications that are a struct a flow.
 
 use std::fmt::Debug;
+use std::net::SocketAddr;
 
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;
+use super::end::ProgramEnd;
+use super::http::StatusClass;
+use super::variables::VariablePool;
 use crate::rng::Lcg;
 use crate::tcp::End;
 use crate::time::Nanos;
+
+/// A flow, for [`ApplicationContext::wake`]. The number of one that is gone may be given again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowId(pub(crate) u32);
+
+/// The application of a flow, by the number that its core gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AppFlow(pub u32);
+
+/// A flow that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppFlowInfo {
+    /// By this others wake it.
+    pub id: FlowId,
+    /// Our address and port.
+    pub local: SocketAddr,
+    /// Those of the peer.
+    pub remote: SocketAddr,
+    /// Whether we asked for it.
+    pub is_client: bool,
+    /// The template, by its place in the profile.
+    pub template: u16,
+}
+
+/// The core on which an [`AppCore`] is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreInfo {
+    /// Of its random numbers.
+    pub seed: u64,
+    /// What to add to the time that it is given for the time since 1970.
+    pub unix_offset: Nanos,
+}
+
+/// A counter that an application declares: a row of the metrics registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppRow {
+    /// Its name. Rows of one name stand together, and differ by label.
+    pub name: &'static str,
+    /// The name of its label, and the value.
+    pub label: Option<(&'static str, &'static str)>,
+    /// What it counts.
+    pub help: &'static str,
+    /// Whether it is 0 unless something goes wrong.
+    pub is_error: bool,
+}
 
 /// What an application works with.
 #[derive(Debug)]
@@ -22,8 +74,31 @@ pub struct ApplicationContext<'a> {
     pub now: Nanos,
     /// Where random numbers come from: seeded, so that a run can be repeated.
     pub rng: &'a mut Lcg,
-    /// Where it counts; the counters of the user are its own.
+    /// Where it counts for the user.
     pub counters: &'a mut ApplicationCounters,
+    /// Where it counts what it has declared ([`ApplicationFactory::rows`]), in that order.
+    pub rows: &'a mut [u64],
+    /// The variables of programs, where it runs one.
+    pub variables: &'a mut VariablePool,
+    /// What it measured in this call.
+    pub measured: &'a mut AppMeasured,
+    pub(crate) wakes: &'a mut Vec<FlowId>,
+}
+
+impl ApplicationContext<'_> {
+    /// Has a flow of this core called soon, with [`FlowEvent::Woken`].
+    pub fn wake(&mut self, flow: FlowId) {
+        self.wakes.push(flow);
+    }
+}
+
+/// What an application measured in a call; only that of clients is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppMeasured {
+    /// An answer over HTTP/1 began, with this status.
+    pub status: Option<StatusClass>,
+    /// What secures the connection is there, and took so long.
+    pub handshake: Option<Nanos>,
 }
 
 /// What happened to a flow.
@@ -31,17 +106,23 @@ pub struct ApplicationContext<'a> {
 pub enum FlowEvent {
     /// The connection is there; a UDP flow has begun.
     Connected,
+    /// TCP: all that was said is acknowledged. Only told where that is
+    /// [wanted](AppCore::wants_acknowledged).
+    Acknowledged,
     /// The peer will send no more. All that it sent was consumed before this is told.
     PeerClosed,
+    /// Another flow woke it.
+    Woken,
     /// The connection ended so. Nothing can be sent any more.
     Ended(End),
 }
 
 /// What an application wants of its flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// TCP: send these bytes behind what was sent before. UDP: send them as one message.
-    Data(Vec<u8>),
+    /// TCP: send the bytes that it has written behind what was sent before. UDP: send them as one
+    /// message.
+    Data,
     /// The same with constant bytes of the profile, which are not copied.
     Buffer(BufferIndex),
     /// UDP: from now on, end the flow after a silence of so many milliseconds.
@@ -51,40 +132,66 @@ pub enum Output {
     Close,
     /// The same for one that failed: what came makes no sense, or the peer was done too early.
     Fail,
+    /// The same for one that ran a program, which ended so.
+    EndProgram(ProgramEnd),
     /// It is through, and ends by a reset. UDP: as [`Close`](Output::Close).
     Reset,
 }
 
-/// An application on one flow.
-pub trait Application: Debug + Send {
-    /// Something happened to the flow.
-    fn handle_event(&mut self, cx: &mut ApplicationContext<'_>, event: FlowEvent);
+/// The applications of the flows of one core, and what they share.
+pub trait AppCore: Debug + Send {
+    /// A flow begins. It is called by the number that this returns from now on.
+    fn start(&mut self, cx: &mut ApplicationContext<'_>, flow: &AppFlowInfo) -> AppFlow;
+
+    /// Something happened to a flow.
+    fn handle_event(&mut self, flow: AppFlow, cx: &mut ApplicationContext<'_>, event: FlowEvent);
 
     /// TCP: these bytes arrived in order. Returns how many it consumed; the others come again, with
     /// what follows them, when the flow is next called for anything. Until then they are kept, and
     /// the receive window is smaller by them: who consumes nothing stops the peer.
-    fn handle_data(&mut self, cx: &mut ApplicationContext<'_>, data: &[u8]) -> usize;
+    fn handle_data(&mut self, flow: AppFlow, cx: &mut ApplicationContext<'_>, data: &[u8])
+    -> usize;
 
     /// UDP: a message arrived. It is not kept.
-    fn handle_message(&mut self, cx: &mut ApplicationContext<'_>, message: &[u8]) {
-        self.handle_data(cx, message);
+    fn handle_message(&mut self, flow: AppFlow, cx: &mut ApplicationContext<'_>, message: &[u8]) {
+        self.handle_data(flow, cx, message);
     }
 
-    /// The time of [`poll_timeout`](Application::poll_timeout) has come.
-    fn handle_timeout(&mut self, _cx: &mut ApplicationContext<'_>) {}
+    /// The time of [`poll_timeout`](AppCore::poll_timeout) has come.
+    fn handle_timeout(&mut self, _flow: AppFlow, _cx: &mut ApplicationContext<'_>) {}
 
-    /// What it has to say next. The transport takes `room` bytes more now; what is beyond that waits
-    /// in memory until it is acknowledged, and nothing is asked for while there is no room.
-    fn poll_output(&mut self, cx: &mut ApplicationContext<'_>, room: usize) -> Option<Output>;
+    /// What a flow has to say next; bytes are written behind what is in `out`, which is empty. The
+    /// transport takes `room` bytes more now; what is beyond that waits in memory until it is
+    /// acknowledged, and nothing is asked for while there is no room.
+    fn poll_output(
+        &mut self,
+        flow: AppFlow,
+        cx: &mut ApplicationContext<'_>,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Output>;
 
-    /// When [`handle_timeout`](Application::handle_timeout) is due.
-    fn poll_timeout(&self) -> Option<Nanos> {
+    /// When [`handle_timeout`](AppCore::handle_timeout) is due.
+    fn poll_timeout(&self, _flow: AppFlow) -> Option<Nanos> {
         None
     }
+
+    /// Whether its flows are told [`FlowEvent::Acknowledged`].
+    fn wants_acknowledged(&self) -> bool {
+        false
+    }
+
+    /// A flow is gone; its number may be given again.
+    fn release(&mut self, flow: AppFlow, variables: &mut VariablePool);
 }
 
-/// Makes the applications of the flows of one side of a template; data threads share it.
+/// Makes the cores of the applications of one side of a template; data threads share it.
 pub trait ApplicationFactory: Debug + Send + Sync {
-    /// The application of one more flow.
-    fn start(&self) -> Box<dyn Application>;
+    /// What its flows count beside what all do.
+    fn rows(&self) -> &'static [AppRow] {
+        &[]
+    }
+
+    /// What runs its flows on one more core.
+    fn core(&self, core: &CoreInfo) -> Box<dyn AppCore>;
 }

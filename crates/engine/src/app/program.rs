@@ -59,6 +59,8 @@ pub struct Program {
     messages: u64,
     /// What runs in its place.
     application: Option<Arc<dyn ApplicationFactory>>,
+    /// The first of the rows that it counts, among those of the profile.
+    first_row: usize,
 }
 
 impl Program {
@@ -109,6 +111,7 @@ impl Program {
             sent_bytes: 0,
             messages: 0,
             application: None,
+            first_row: 0,
         };
         let lens = program
             .sent()
@@ -136,19 +139,30 @@ impl Program {
         }
     }
 
-    /// The same, in whose place flows run an application over bytes.
+    /// The same, in whose place flows run an application over bytes; its rows are those from
+    /// `first_row` on.
     #[must_use]
-    pub fn with_application(self, application: Arc<dyn ApplicationFactory>) -> Program {
+    pub fn with_application(
+        self,
+        application: Arc<dyn ApplicationFactory>,
+        first_row: usize,
+    ) -> Program {
         Program {
             application: Some(application),
+            first_row,
             ..self
         }
     }
 
+    /// Where its application counts, among the rows of the profile.
+    pub fn first_row(&self) -> usize {
+        self.first_row
+    }
+
     /// What flows run in its place, if not the commands.
     #[inline]
-    pub fn application(&self) -> Option<&dyn ApplicationFactory> {
-        self.application.as_deref()
+    pub fn application(&self) -> Option<&Arc<dyn ApplicationFactory>> {
+        self.application.as_ref()
     }
 
     /// What carries its bytes.

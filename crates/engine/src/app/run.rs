@@ -4,6 +4,7 @@
 
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;
+use super::end::ProgramEnd;
 use super::http::{StatusClass, StatusLine};
 use super::program::Program;
 use super::spec::{ProgramCommand, TICK, Transport, UNTIL_CLOSE};
@@ -97,22 +98,6 @@ enum Wait {
     Executed,
     /// It is over.
     Over,
-}
-
-/// How a run of a program came to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProgramEnd {
-    /// It has not, or was stopped before.
-    #[default]
-    None,
-    /// All its commands ran.
-    Done,
-    /// It gave up: the peer was done before what it waited for began to come.
-    PeerClosedBetween,
-    /// It gave up: the peer was done when only a part had come.
-    PeerClosedWithin,
-    /// Of an application over bytes: it says so.
-    Failed,
 }
 
 /// Facts that are true or not.

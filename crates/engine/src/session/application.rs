@@ -1,8 +1,12 @@
 //! What runs on a flow: a program in place, or an application over bytes in a pool beside it.
+//! `app_calls` calls those.
+
+use std::sync::Arc;
 
 use super::receive_buffer::ReceiveBuffer;
-use crate::app::{Application, ApplicationContext, FlowEvent, Program, ProgramEnd, ProgramRun};
-use crate::tcp::{End, Seq};
+use crate::app::{AppCore, AppFlow, ApplicationFactory, CoreInfo, FlowId, ProgramEnd, ProgramRun};
+use crate::flow::FlowKey;
+use crate::tcp::Seq;
 
 /// What runs on a flow.
 #[derive(Debug)]
@@ -16,24 +20,25 @@ pub(super) enum FlowApplication {
 /// A flow that runs a program pays nothing for those that do not.
 const _: () = assert!(size_of::<FlowApplication>() == size_of::<ProgramRun>());
 
-impl FlowApplication {
-    /// One more run of a program, or of the application in its place.
-    pub(super) fn start(program: &Program, pool: &mut ApplicationPool) -> FlowApplication {
-        match program.application() {
-            None => FlowApplication::Program(ProgramRun::start(program)),
-            Some(factory) => FlowApplication::Bytes(pool.insert(factory.start())),
-        }
-    }
-}
-
 /// Where an application over bytes is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ApplicationIndex(u32);
+pub(super) struct ApplicationIndex(pub(super) u32);
+
+/// Where an application over bytes runs: its core, and the number that this gave it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AppPlace {
+    pub(super) core: usize,
+    pub(super) flow: AppFlow,
+    pub(super) is_client: bool,
+    /// See [`AppCore::wants_acknowledged`].
+    pub(super) wants_acknowledged: bool,
+}
 
 /// An application over bytes, and what its flow keeps for it.
 #[derive(Debug)]
 pub(super) struct ByteApplication {
-    pub(super) application: Box<dyn Application>,
+    pub(super) place: AppPlace,
+    key: FlowKey,
     pub(super) received: ReceiveBuffer,
     /// Which bytes of a segment had not arrived before it; here so that it keeps its memory.
     pub(super) missing: Vec<(Seq, Seq)>,
@@ -51,69 +56,17 @@ pub(super) struct ByteApplication {
     pub(super) has_received: bool,
     /// The peer was done before it ended.
     pub(super) was_peer_closed: bool,
+    /// It has nothing to say until it is called again: it was asked, and there was room.
+    pub(super) is_idle: bool,
+    /// Its flow is gone.
+    pub(super) is_free: bool,
 }
 
 impl ByteApplication {
-    /// Tells it what happened.
-    pub(super) fn tell(&mut self, cx: &mut ApplicationContext<'_>, event: FlowEvent) {
-        self.application.handle_event(cx, event);
-    }
-
-    /// Tells it the end, once: a connection has ended before TIME-WAIT, and is over after it.
-    pub(super) fn tell_end(&mut self, cx: &mut ApplicationContext<'_>, end: End) {
-        if !std::mem::replace(&mut self.has_ended, true) {
-            self.tell(cx, FlowEvent::Ended(end));
-        }
-    }
-
-    /// Offers it bytes that need not wait; what it does not consume does.
-    pub(super) fn offer_directly(&mut self, cx: &mut ApplicationContext<'_>, data: &[u8]) {
-        let consumed = self.application.handle_data(cx, data);
-        let rest = data.get(consumed..).unwrap_or_default();
-        self.received.write(0, rest);
-        self.received.advance(rest.len());
-    }
-
-    /// Offers it what waits, and then the end of it. Returns whether it consumed anything, or was
-    /// told the end.
-    pub(super) fn offer(&mut self, cx: &mut ApplicationContext<'_>) -> bool {
-        let mut has_moved = false;
-        while self.received.unread() > 0 {
-            let front = self.received.front();
-            let consumed = self.application.handle_data(cx, front);
-            let (consumed, is_all) = (consumed.min(front.len()), consumed >= front.len());
-            self.received.consume(consumed);
-            self.has_read |= consumed > 0;
-            has_moved |= consumed > 0;
-            if !is_all {
-                return has_moved;
-            }
-        }
-        if std::mem::take(&mut self.is_peer_closed) {
-            self.tell(cx, FlowEvent::PeerClosed);
-            has_moved = true;
-        }
-        has_moved
-    }
-}
-
-/// The applications over bytes of all flows of a core.
-#[derive(Debug, Default)]
-pub struct ApplicationPool {
-    /// `None` is free, or at work.
-    places: Vec<Option<Box<ByteApplication>>>,
-    free: Vec<u32>,
-}
-
-impl ApplicationPool {
-    /// How many flows have one.
-    pub fn in_use(&self) -> usize {
-        self.places.len() - self.free.len()
-    }
-
-    fn insert(&mut self, application: Box<dyn Application>) -> ApplicationIndex {
-        let made = Box::new(ByteApplication {
-            application,
+    pub(super) fn new(place: AppPlace, key: FlowKey) -> ByteApplication {
+        ByteApplication {
+            place,
+            key,
             received: ReceiveBuffer::default(),
             missing: Vec::new(),
             has_read: false,
@@ -123,12 +76,124 @@ impl ApplicationPool {
             end: ProgramEnd::None,
             has_received: false,
             was_peer_closed: false,
-        });
+            is_idle: false,
+            is_free: false,
+        }
+    }
+
+    /// That of another flow, with the memory of this one.
+    pub(super) fn renew(&mut self, place: AppPlace, key: FlowKey) {
+        let missing = std::mem::take(&mut self.missing);
+        *self = ByteApplication {
+            missing,
+            ..ByteApplication::new(place, key)
+        };
+    }
+}
+
+/// The applications of one factory on this core.
+#[derive(Debug)]
+pub(super) struct PooledCore {
+    /// Whose they are: where the factory is.
+    pub(super) factory: usize,
+    pub(super) core: Box<dyn AppCore>,
+    /// Runs that have it.
+    holders: u32,
+}
+
+/// The address only tells factories apart.
+pub(super) fn address(factory: &Arc<dyn ApplicationFactory>) -> usize {
+    Arc::as_ptr(factory).cast::<()>().addr()
+}
+
+/// Places that were released and keep their memory; others begin without.
+pub(super) const SPARE_MAX: usize = 1024;
+
+/// The applications over bytes of all flows of a core.
+#[derive(Debug, Default)]
+pub struct ApplicationPool {
+    /// `None` is at work, or has no memory.
+    pub(super) places: Vec<Option<Box<ByteApplication>>>,
+    pub(super) free: Vec<u32>,
+    pub(super) cores: Vec<Option<PooledCore>>,
+    /// Flows that others woke.
+    pub(super) wakes: Vec<FlowId>,
+}
+
+impl ApplicationPool {
+    /// How many flows have one.
+    pub fn in_use(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// A run begins that has these factories.
+    pub fn hold_cores<'f>(
+        &mut self,
+        factories: impl Iterator<Item = &'f Arc<dyn ApplicationFactory>>,
+        info: &CoreInfo,
+    ) {
+        for factory in factories {
+            if let Some(held) = self.held(factory) {
+                held.holders += 1;
+                continue;
+            }
+            let made = Some(PooledCore {
+                factory: address(factory),
+                core: factory.core(info),
+                holders: 1,
+            });
+            match self.cores.iter_mut().find(|core| core.is_none()) {
+                Some(place) => *place = made,
+                None => self.cores.push(made),
+            }
+        }
+    }
+
+    /// A run with these factories is gone, and so are its flows.
+    pub fn release_cores<'f>(
+        &mut self,
+        factories: impl Iterator<Item = &'f Arc<dyn ApplicationFactory>>,
+    ) {
+        for factory in factories {
+            if let Some(held) = self.held(factory) {
+                held.holders -= 1;
+            }
+        }
+        for core in &mut self.cores {
+            if core.as_ref().is_some_and(|held| held.holders == 0) {
+                *core = None;
+            }
+        }
+    }
+
+    fn held(&mut self, factory: &Arc<dyn ApplicationFactory>) -> Option<&mut PooledCore> {
+        let address = address(factory);
+        let mut held = self.cores.iter_mut().flatten();
+        held.find(|held| held.factory == address)
+    }
+
+    /// A flow that another woke, and its key.
+    pub fn pop_woken(&mut self) -> Option<FlowKey> {
+        while let Some(flow) = self.wakes.pop() {
+            let it = self.places.get(flow.0 as usize).and_then(Option::as_ref);
+            if let Some(it) = it.filter(|it| !it.is_free) {
+                return Some(it.key);
+            }
+        }
+        None
+    }
+
+    /// Whether a flow was woken.
+    pub fn has_woken(&self) -> bool {
+        !self.wakes.is_empty()
+    }
+
+    /// The place that the next flow gets.
+    pub(super) fn next_place(&mut self) -> ApplicationIndex {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() as u32 - 1
         });
-        self.places[place as usize] = Some(made);
         ApplicationIndex(place)
     }
 
@@ -155,14 +220,9 @@ impl ApplicationPool {
     }
 
     /// Bytes that wait for one.
+    #[inline]
     pub(super) fn unread_bytes(&self, index: ApplicationIndex) -> u32 {
         let it = self.places[index.0 as usize].as_ref();
         it.map_or(0, |it| it.received.unread() as u32)
-    }
-
-    /// Its flow is over.
-    pub(super) fn release(&mut self, index: ApplicationIndex) {
-        self.places[index.0 as usize] = None;
-        self.free.push(index.0);
     }
 }

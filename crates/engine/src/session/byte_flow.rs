@@ -3,8 +3,8 @@
 
 use allosaur_packet::transport::tcp::TcpFlags;
 
-use super::application::{ApplicationIndex, ByteApplication};
-use super::context::FlowContext;
+use super::application::{ApplicationIndex, ByteApplication, FlowApplication};
+use super::context::{FlowContext, FlowStatus};
 use super::flow::{FlowTransport, Session, SessionFlag};
 use super::links::segment_bytes_max;
 use super::measure::{note_connected, note_first_byte};
@@ -45,10 +45,12 @@ impl Session {
         outcome: Outcome,
         direct: &[u8],
     ) {
+        let mut is_acknowledged = false;
         if outcome.acknowledged_bytes > 0 {
             let bytes = outcome.acknowledged_bytes;
             self.outbox
                 .acknowledge(bytes, cx.buffers, &mut cx.pools.outboxes);
+            is_acknowledged = self.outbox.is_empty();
         }
         if outcome.connected {
             self.flags.set(SessionFlag::Connected);
@@ -56,20 +58,23 @@ impl Session {
         }
         let is_first = cx.with_bytes(index, |cx, it| {
             if outcome.connected {
-                it.tell(&mut cx.application(), FlowEvent::Connected);
+                it.tell(cx, FlowEvent::Connected);
+            }
+            if is_acknowledged && it.place.wants_acknowledged {
+                it.tell(cx, FlowEvent::Acknowledged);
             }
             it.is_peer_closed |= outcome.peer_closed;
             it.was_peer_closed |= outcome.peer_closed;
             let is_first = outcome.delivered_bytes > 0 && !it.has_received;
             it.has_received |= is_first;
             if !direct.is_empty() {
-                it.offer_directly(&mut cx.application(), direct);
+                it.offer_directly(cx, direct);
             }
             if outcome.delivered_bytes > 0 || outcome.peer_closed {
-                it.offer(&mut cx.application());
+                it.offer(cx);
             }
             if let Some(end) = outcome.ended {
-                it.tell_end(&mut cx.application(), end);
+                it.tell_end(cx, end);
             }
             is_first
         });
@@ -78,9 +83,18 @@ impl Session {
         }
     }
 
-    /// The flow is over, whatever carried it.
+    /// It is over, whatever carried it.
+    #[inline(always)]
+    pub(super) fn over(&mut self, cx: &mut FlowContext<'_>) -> FlowStatus {
+        if let FlowApplication::Bytes(index) = self.application {
+            self.note_over(cx, index);
+        }
+        FlowStatus::Over
+    }
+
+    /// The same for an application over bytes, which is told.
     #[inline(never)]
-    pub(super) fn note_over(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) {
+    fn note_over(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) {
         let is_closing = self.flags.has(SessionFlag::Closing);
         cx.with_bytes(index, |cx, it| {
             let end = match (it.is_stopped, is_closing) {
@@ -88,7 +102,7 @@ impl Session {
                 (false, true) => End::Closed,
                 (false, false) => End::TimedOut,
             };
-            it.tell_end(&mut cx.application(), end);
+            it.tell_end(cx, end);
         });
     }
 
@@ -96,17 +110,24 @@ impl Session {
     /// anything.
     #[inline(never)]
     pub(super) fn run_bytes(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) -> bool {
-        let acted = cx.with_bytes(index, |cx, it| {
-            !it.is_stopped && self.run_application_over(cx, it)
-        });
-        if !self.is_judged() {
+        let it = cx.pools.applications.look(index);
+        let it = it.expect("it has done its work");
+        let (has_end, is_idle) = (it.end != ProgramEnd::None, it.is_idle);
+        // Who is through is not asked any more; bytes that wait are offered whenever the flow is called.
+        let says_nothing = is_idle || self.flags.has(SessionFlag::Closing);
+        let rests = says_nothing && it.received.unread() == 0;
+        let acted = !rests
+            && cx.with_bytes(index, |cx, it| {
+                !it.is_stopped && self.run_application_over(cx, it)
+            });
+        if (acted || has_end) && !self.is_judged() {
             self.note_program_end(cx);
         }
         acted
     }
 
     fn run_application_over(&mut self, cx: &mut FlowContext<'_>, it: &mut ByteApplication) -> bool {
-        let mut acted = it.received.unread() > 0 && it.offer(&mut cx.application());
+        let mut acted = it.received.unread() > 0 && it.offer(cx);
         if std::mem::take(&mut it.has_read) {
             if let FlowTransport::Tcp(connection) = &mut self.transport {
                 let mut inner = cx.tcp();
@@ -115,19 +136,26 @@ impl Session {
             }
         }
         while let Some(room) = self.output_room(cx) {
-            let Some(output) = it.application.poll_output(&mut cx.application(), room) else {
+            let mut bytes = cx.pools.outboxes.take_spare();
+            let output = cx.call(it.place, |core, flow, inner| {
+                core.poll_output(flow, inner, room, &mut bytes)
+            });
+            let Some(output) = output else {
+                cx.pools.outboxes.put_spare(bytes);
+                it.is_idle = true;
                 break;
             };
             acted = true;
-            it.end = match &output {
+            it.end = match output {
                 Output::Close | Output::Reset => ProgramEnd::Done,
                 Output::Fail => ProgramEnd::Failed,
+                Output::EndProgram(end) => end,
                 _ => it.end,
             };
-            self.say(cx, output);
+            self.say(cx, output, bytes);
         }
         if !self.flags.has(SessionFlag::Aborted) {
-            let due = it.application.poll_timeout();
+            let due = cx.call(it.place, |core, flow, _| core.poll_timeout(flow));
             self.wake_at = Tight::new(due.unwrap_or(Nanos::MAX));
         }
         acted
@@ -149,28 +177,41 @@ impl Session {
         (room > 0).then_some(room)
     }
 
-    fn say(&mut self, cx: &mut FlowContext<'_>, output: Output) {
-        let buffer = match output {
-            Output::Data(bytes) => cx.pools.outboxes.keep(bytes),
-            Output::Buffer(buffer) => buffer,
-            Output::Keepalive(timeout_ms) => {
-                let received_only = false;
-                return self.act(
-                    cx,
-                    Action::Keepalive {
-                        timeout_ms,
-                        received_only,
-                    },
-                );
+    /// Does what an application wants; `bytes` are what it wrote.
+    fn say(&mut self, cx: &mut FlowContext<'_>, output: Output, bytes: Vec<u8>) {
+        let buffer = if output == Output::Data {
+            cx.pools.outboxes.keep(bytes)
+        } else {
+            cx.pools.outboxes.put_spare(bytes);
+            match output {
+                Output::Buffer(buffer) => buffer,
+                other => return self.do_other(cx, other),
             }
-            Output::Close | Output::Fail => return self.flags.set(SessionFlag::Closing),
-            Output::Reset => return self.reset(cx.now),
         };
         match &mut self.transport {
             FlowTransport::Tcp(_) => {
                 self.outbox.push(buffer, cx.buffers, &mut cx.pools.outboxes);
             }
             FlowTransport::Udp(udp) => udp.send(buffer),
+        }
+    }
+
+    /// The same where it is nothing to send.
+    fn do_other(&mut self, cx: &mut FlowContext<'_>, output: Output) {
+        match output {
+            Output::Keepalive(timeout_ms) => {
+                let received_only = false;
+                let action = Action::Keepalive {
+                    timeout_ms,
+                    received_only,
+                };
+                self.act(cx, action);
+            }
+            Output::Close | Output::Fail | Output::EndProgram(_) => {
+                self.flags.set(SessionFlag::Closing);
+            }
+            Output::Reset => self.reset(cx.now),
+            Output::Data | Output::Buffer(_) => {}
         }
     }
 }
@@ -189,6 +230,11 @@ fn handle_segment<'a>(
     let start = segment.seq + u32::from(is_syn);
     let end = start + data.len() as u32;
     let expected = connection.rcv_nxt();
+    if expected == Some(start) && !is_syn && it.received.is_empty() {
+        // As most are: what is delivered is the beginning of it.
+        let outcome = connection.handle_segment(&mut cx.tcp(), segment);
+        return (outcome, &data[..outcome.delivered_bytes as usize]);
+    }
     match expected {
         Some(_) => connection.missing(&cx.pools.recovery, start, end, &mut it.missing),
         None => it.missing = vec![(start, end)],

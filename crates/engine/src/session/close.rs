@@ -114,7 +114,7 @@ impl Session {
     pub(super) fn release_application(&mut self, pools: &mut Pools) {
         match &mut self.application {
             FlowApplication::Program(program) => program.release(&mut pools.variables),
-            FlowApplication::Bytes(index) => pools.applications.release(*index),
+            FlowApplication::Bytes(index) => pools.release_bytes(*index),
         }
     }
 }

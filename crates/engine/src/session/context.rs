@@ -1,17 +1,19 @@
 //! What a flow works with in each call, and what it leaves behind.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use allosaur_packet::shared_payload::SharedPayload;
 
 use super::app_latency::{Connections, LatencyCounters};
-use super::application::{ApplicationIndex, ApplicationPool, ByteApplication};
+use super::application::ApplicationPool;
 use super::flow_times::FlowTimes;
 use super::links::Links;
 use super::outbox::OutboxPool;
 use super::outcome::OutcomeCounters;
 use crate::app::{
-    ApplicationContext, ApplicationCounters, Buffers, Program, UdpCounters, VariablePool,
+    AppFlowInfo, ApplicationCounters, Buffers, FlowId, Program, UdpCounters, VariablePool,
 };
-use crate::flow::AddressSpaces;
+use crate::flow::{AddressSpaces, FlowKey};
 use crate::rng::Lcg;
 use crate::tcp::{RecoveryPool, TcpContext, TcpCounters, Tunables};
 use crate::time::{MICROSECOND, MILLISECOND, Nanos};
@@ -29,6 +31,21 @@ pub struct SideCounters {
     pub latency: LatencyCounters,
     /// How flows ended.
     pub outcomes: OutcomeCounters,
+    /// What applications over bytes count, by the rows of the profile.
+    pub rows: Box<[u64]>,
+}
+
+impl SideCounters {
+    /// Adds what the applications of another have counted, of the same profile.
+    pub fn add_rows(&mut self, others: &[u64]) {
+        if self.rows.is_empty() {
+            self.rows = others.into();
+            return;
+        }
+        for (mine, others) in self.rows.iter_mut().zip(others) {
+            *mine += others;
+        }
+    }
 }
 
 /// How the frames of one side of a template look.
@@ -151,6 +168,8 @@ pub struct FlowContext<'a> {
     pub pools: &'a mut Pools,
     /// How long the flows of its run took, of clients.
     pub times: &'a mut FlowTimes,
+    /// Its template, by its place in the profile.
+    pub template: u16,
 }
 
 impl FlowContext<'_> {
@@ -162,24 +181,24 @@ impl FlowContext<'_> {
             .tcp(self.tunables, self.counters, &mut pools.recovery)
     }
 
-    /// Calls `act` on an application over bytes, which may use all else that is here.
-    pub(super) fn with_bytes<R>(
-        &mut self,
-        index: ApplicationIndex,
-        act: impl FnOnce(&mut FlowContext<'_>, &mut ByteApplication) -> R,
-    ) -> R {
-        let mut it = self.pools.applications.take(index);
-        let result = act(self, &mut it);
-        self.pools.applications.put_back(index, it);
-        result
-    }
-
-    /// What its application over bytes works with.
-    pub(super) fn application(&mut self) -> ApplicationContext<'_> {
-        ApplicationContext {
-            now: self.now,
-            rng: &mut self.pools.rng,
-            counters: &mut self.counters.application,
+    /// What an application over bytes is told of a flow.
+    pub(super) fn flow_info(&self, id: FlowId, key: &FlowKey, is_client: bool) -> AppFlowInfo {
+        let spaces = &self.pools.spaces;
+        let long = key.space.filter(|_| key.scope.is_v6());
+        let long = long.and_then(|space| spaces.addresses(space, key.local, key.remote));
+        let (local, remote) = match long {
+            Some((local, remote)) => (IpAddr::V6(local), IpAddr::V6(remote)),
+            None => (
+                IpAddr::V4(Ipv4Addr::from(key.local)),
+                IpAddr::V4(Ipv4Addr::from(key.remote)),
+            ),
+        };
+        AppFlowInfo {
+            id,
+            local: SocketAddr::new(local, key.local_port),
+            remote: SocketAddr::new(remote, key.remote_port),
+            is_client,
+            template: self.template,
         }
     }
 }

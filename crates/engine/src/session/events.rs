@@ -5,6 +5,7 @@ use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, LATER, ROUNDS_MAX, Session, SessionFlag};
 use super::wire::{IcmpError, PacketFate};
+use crate::app::FlowEvent;
 use crate::tcp::{Progress, Segment};
 use crate::time::Tight;
 
@@ -67,7 +68,10 @@ impl Session {
                 FlowApplication::Bytes(index) => {
                     let index = *index;
                     cx.with_bytes(index, |cx, it| {
-                        it.application.handle_timeout(&mut cx.application());
+                        it.is_idle = false;
+                        cx.call(it.place, |core, flow, inner| {
+                            core.handle_timeout(flow, inner);
+                        });
                     });
                 }
             }
@@ -104,6 +108,14 @@ impl Session {
         }
     }
 
+    /// Another flow of the core woke it.
+    pub fn handle_woken(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+        if let FlowApplication::Bytes(index) = self.application {
+            cx.with_bytes(index, |cx, it| it.tell(cx, FlowEvent::Woken));
+        }
+        self.drive(cx, tx)
+    }
+
     /// The tx queue has room again.
     pub fn handle_writable(
         &mut self,
@@ -113,22 +125,26 @@ impl Session {
         self.drive(cx, tx)
     }
 
-    /// The same for all others.
+    /// Lets application and transport work until both wait, over UDP.
     #[inline(never)]
-    pub(super) fn drive_other(
+    pub(super) fn drive_datagrams(
         &mut self,
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
     ) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
             // A message that waited, and leaves now, lets the program go on.
-            let acted = self.run_application(cx) || self.is_message_waiting();
-            let progress = self.transmit(cx, tx);
-            if self.is_over() {
-                if let FlowApplication::Bytes(index) = self.application {
-                    self.note_over(cx, index);
+            let acted = match &self.application {
+                FlowApplication::Program(program) => !program.is_waiting() && self.run_program(cx),
+                FlowApplication::Bytes(index) => {
+                    let index = *index;
+                    self.run_bytes(cx, index)
                 }
-                return FlowStatus::Over;
+            };
+            let acted = acted || self.is_message_waiting();
+            let progress = self.transmit_message(cx, tx);
+            if self.is_over() {
+                return self.over(cx);
             }
             if progress == Progress::Blocked {
                 return FlowStatus::Blocked(self.due(cx));
@@ -138,29 +154,5 @@ impl Session {
             }
         }
         FlowStatus::Open(Some(cx.now + LATER))
-    }
-
-    /// Runs the program until it waits. Returns whether it did anything.
-    #[inline]
-    fn run_application(&mut self, cx: &mut FlowContext<'_>) -> bool {
-        match &self.application {
-            FlowApplication::Program(program) => !program.is_waiting() && self.run_program(cx),
-            FlowApplication::Bytes(index) => {
-                let index = *index;
-                self.run_bytes(cx, index)
-            }
-        }
-    }
-
-    /// Sends what may be sent.
-    fn transmit(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> Progress {
-        if matches!(self.transport, FlowTransport::Udp(_)) {
-            return self.transmit_message(cx, tx);
-        }
-        if self.write_outbox(cx) {
-            Progress::Done
-        } else {
-            self.transmit_segments(cx, tx)
-        }
     }
 }

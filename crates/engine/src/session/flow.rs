@@ -225,20 +225,20 @@ impl Session {
 
     /// Runs application and transport until both wait.
     pub(super) fn drive(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
-        match (&self.transport, &self.application) {
-            (FlowTransport::Tcp(_), FlowApplication::Program(_)) => self.drive_program(cx, tx),
-            _ => self.drive_other(cx, tx),
+        match &self.transport {
+            FlowTransport::Tcp(_) => self.drive_stream(cx, tx),
+            FlowTransport::Udp(_) => self.drive_datagrams(cx, tx),
         }
     }
 
-    /// The same for a program over TCP, as most flows are; `events` has that of all others.
+    /// The same over TCP, as most flows are; `events` has that over UDP.
     #[inline(always)]
-    fn drive_program(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
+    fn drive_stream(&mut self, cx: &mut FlowContext<'_>, tx: &mut impl FrameTx) -> FlowStatus {
         for _ in 0..ROUNDS_MAX {
-            let acted = !self.is_idle() && self.run_program(cx);
+            let acted = !self.is_idle() && self.run_application(cx);
             let is_done = self.write_outbox(cx);
             if matches!(&self.transport, FlowTransport::Tcp(connection) if connection.is_closed()) {
-                return FlowStatus::Over;
+                return self.over(cx);
             }
             let progress = if is_done {
                 Progress::Done
@@ -247,7 +247,7 @@ impl Session {
                     .unwrap_or_else(|| self.transmit_segments(cx, tx))
             };
             if self.is_over() {
-                return FlowStatus::Over;
+                return self.over(cx);
             }
             if progress == Progress::Blocked {
                 return FlowStatus::Blocked(self.due(cx));
@@ -257,6 +257,19 @@ impl Session {
             }
         }
         FlowStatus::Open(Some(cx.now + LATER))
+    }
+
+    /// Runs the program, which does not wait, or the application in its place, until it does.
+    /// Returns whether it did anything.
+    #[inline(always)]
+    fn run_application(&mut self, cx: &mut FlowContext<'_>) -> bool {
+        match &self.application {
+            FlowApplication::Program(_) => self.run_program(cx),
+            FlowApplication::Bytes(index) => {
+                let index = *index;
+                self.run_bytes(cx, index)
+            }
+        }
     }
 
     /// Whether its program waits for an event. What could be sent was sent, so another round would do
@@ -376,6 +389,9 @@ impl Session {
         let mut tcp = pools
             .clock
             .tcp(cx.tunables, cx.counters, &mut pools.recovery);
+        if let FlowApplication::Bytes(index) = self.application {
+            tcp.unread_bytes = pools.applications.unread_bytes(index);
+        }
         if !connection.is_synchronized() {
             return self.transmit_syn(cx, tx);
         }
@@ -390,7 +406,7 @@ impl Session {
         let (data, sum): (&[u8], Sum) = match (segment.len, &shared) {
             (0, _) => (&[], Sum::default()),
             (_, Some(payload)) => (&[], Sum::default().and_u16(payload.sum)),
-            (len, None) => outbox.whole(segment.offset, len, cx.buffers)?,
+            (len, None) => outbox.whole(segment.offset, len, cx.buffers, &pools.outboxes)?,
         };
         self.identification = self.identification.wrapping_add(1);
         let (link, identification) = (pools.links.at(self.link), self.identification);

@@ -184,17 +184,24 @@ pub struct FlowTimes {
     pub first_byte: TimeHistogram,
     /// From the beginning to the end of the program, of flows that completed.
     pub program: TimeHistogram,
+    /// From the first to the last of the handshake that secures the connection, such as TLS.
+    pub handshake: TimeHistogram,
 }
 
 impl FlowTimes {
     /// The names of the distributions, in the order of [`all`](FlowTimes::all).
-    pub const NAMES: [&'static str; 3] = ["connect", "first_byte", "program"];
+    pub const NAMES: [&'static str; 4] = ["connect", "first_byte", "program", "handshake"];
     /// How many numbers there are.
     pub const WORDS: usize = Self::NAMES.len() * WORDS;
 
     /// The distributions.
     pub fn all(&self) -> [&TimeHistogram; Self::NAMES.len()] {
-        [&self.connect, &self.first_byte, &self.program]
+        [
+            &self.connect,
+            &self.first_byte,
+            &self.program,
+            &self.handshake,
+        ]
     }
 
     /// Adds what another has counted.
@@ -202,11 +209,17 @@ impl FlowTimes {
         self.connect.add(&other.connect);
         self.first_byte.add(&other.first_byte);
         self.program.add(&other.program);
+        self.handshake.add(&other.handshake);
     }
 
     /// Tells `each` the numbers that have changed since the last time, with their places: most do not.
     pub fn take_changes(&mut self, mut each: impl FnMut(usize, u64)) {
-        let all = [&mut self.connect, &mut self.first_byte, &mut self.program];
+        let all = [
+            &mut self.connect,
+            &mut self.first_byte,
+            &mut self.program,
+            &mut self.handshake,
+        ];
         for (number, times) in all.into_iter().enumerate() {
             times.take_changes(|place, word| each(number * WORDS + place, word));
         }
@@ -219,6 +232,7 @@ impl FlowTimes {
             connect: of(0),
             first_byte: of(1),
             program: of(2),
+            handshake: of(3),
         }
     }
 }

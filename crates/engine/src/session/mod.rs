@@ -6,15 +6,16 @@
 //! | its other segments, and what else happens to it | `transmit`, `events` |
 //! | how it begins, and how it is ended | `open`, `close` |
 //! | how messages travel | `udp_transport` with `udp` |
-//! | what runs on it | `application`: a program, or an application over bytes |
+//! | what runs on it | `application`: a program, or an application over bytes, called in `app_calls` |
 //! | bytes for the latter | `byte_flow`, `receive_buffer` |
-//! | what TCP still has to send | `outbox` |
+//! | what TCP still has to send | `outbox`, with bytes of applications in `owned_buffers` |
 //! | what is left of it in TIME-WAIT | `time_wait` |
 //! | when it began, how long it took, and how it ended | `begin_time`, `flow_times` with `measure`, `outcome` with `judge` |
 //! | where frames go, and what surrounds their data | `links`, `surroundings` |
 //! | the time there and back in messages | `app_latency` |
 //! | frames | `wire` |
 
+mod app_calls;
 pub mod app_latency;
 mod application;
 mod begin_time;
@@ -30,6 +31,7 @@ mod measure;
 mod open;
 mod outbox;
 mod outcome;
+mod owned_buffers;
 mod receive_buffer;
 mod surroundings;
 mod time_wait;

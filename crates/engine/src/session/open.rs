@@ -33,9 +33,7 @@ impl Session {
             }
         };
         let link = cx.pools.links.hold(link, key.scope.is_v6());
-        let mut session = Session::new(cx, key, link, transport);
-        session.flags.set(SessionFlag::Client);
-        session
+        Session::new(cx, key, link, transport, true)
     }
 
     /// A flow that another end asked for with `syn`.
@@ -51,7 +49,7 @@ impl Session {
         let most = segment_bytes_max(&key, prefix, cx.headers.frame_bytes_max);
         let syn = syn.received_within(most);
         let connection = Connection::accept(&mut cx.tcp(), first, &syn);
-        Session::new(cx, key, link, FlowTransport::Tcp(connection))
+        Session::new(cx, key, link, FlowTransport::Tcp(connection), false)
     }
 
     /// A flow that another end began with a datagram.
@@ -61,7 +59,7 @@ impl Session {
         let stamp = stamp.map(|Addon::Latency| Stamp::Server(Header::default()));
         let transport = FlowTransport::Udp(Udp::new(cx.now, stamp));
         let link = cx.pools.links.hold(link, key.scope.is_v6());
-        Session::new(cx, key, link, transport)
+        Session::new(cx, key, link, transport, false)
     }
 
     fn new(
@@ -69,10 +67,11 @@ impl Session {
         key: FlowKey,
         link: LinkIndex,
         transport: FlowTransport,
+        is_client: bool,
     ) -> Session {
         let is_datagram = matches!(transport, FlowTransport::Udp(_));
         debug_assert_eq!(is_datagram, cx.program.transport() == Transport::Datagram);
-        let application = FlowApplication::start(cx.program, &mut cx.pools.applications);
+        let application = cx.start_application(&key, is_client);
         let mut session = Session {
             key,
             transport,
@@ -84,6 +83,9 @@ impl Session {
             flags: SessionFlags::default(),
             begin_time: BeginTime::at(cx.now),
         };
+        if is_client {
+            session.flags.set(SessionFlag::Client);
+        }
         if is_datagram {
             session.flags.set(SessionFlag::Connected);
             session.tell_connected(cx);
@@ -96,9 +98,7 @@ impl Session {
             FlowApplication::Program(program) => program.handle_connected(),
             FlowApplication::Bytes(index) => {
                 let index = *index;
-                cx.with_bytes(index, |cx, it| {
-                    it.tell(&mut cx.application(), FlowEvent::Connected)
-                });
+                cx.with_bytes(index, |cx, it| it.tell(cx, FlowEvent::Connected));
             }
         }
     }
@@ -115,7 +115,7 @@ impl Session {
     /// Runs another program from its beginning, before the first was told of any data.
     pub fn run_instead(&mut self, cx: &mut FlowContext<'_>) {
         self.release_application(cx.pools);
-        self.application = FlowApplication::start(cx.program, &mut cx.pools.applications);
+        self.application = cx.start_application(&self.key, self.is_client());
         self.wake_at = Tight::MAX;
         if self.flags.has(SessionFlag::Connected) {
             self.tell_connected(cx);

@@ -11,15 +11,17 @@ use crate::app::{BufferIndex, Buffers, SharedRun};
 
 /// Buffers with this bit are owned by a flow: the rest is their place in the pool. Those of profiles
 /// are far fewer.
-const OWNED: u32 = 1 << 31;
+pub(super) const OWNED: u32 = 1 << 31;
 
 /// The lists of flows that wait for more than one buffer, and the buffers that flows own.
 #[derive(Debug, Default)]
 pub struct OutboxPool {
     lists: Vec<VecDeque<BufferIndex>>,
     free: Vec<u32>,
-    owned: Vec<Vec<u8>>,
-    free_owned: Vec<u32>,
+    pub(super) owned: Vec<Vec<u8>>,
+    pub(super) free_owned: Vec<u32>,
+    /// Empty buffers that keep their memory.
+    pub(super) spare: Vec<Vec<u8>>,
 }
 
 impl OutboxPool {
@@ -33,26 +35,17 @@ impl OutboxPool {
         self.owned.len() - self.free_owned.len()
     }
 
-    /// Takes bytes of an application. They are freed by [`free`](OutboxPool::free).
-    pub(super) fn keep(&mut self, bytes: Vec<u8>) -> BufferIndex {
-        let place = self.free_owned.pop().unwrap_or_else(|| {
-            self.owned.push(Vec::new());
-            self.owned.len() as u32 - 1
-        });
-        self.owned[place as usize] = bytes;
-        BufferIndex(OWNED | place)
-    }
-
     /// Frees a buffer, if it is owned.
     pub(super) fn free(&mut self, buffer: BufferIndex) {
         if is_owned(buffer) {
             let place = buffer.0 & !OWNED;
-            self.owned[place as usize] = Vec::new();
+            let bytes = std::mem::take(&mut self.owned[place as usize]);
+            self.put_spare(bytes);
             self.free_owned.push(place);
         }
     }
 
-    fn bytes(&self, buffer: BufferIndex) -> &[u8] {
+    pub(super) fn bytes(&self, buffer: BufferIndex) -> &[u8] {
         &self.owned[(buffer.0 & !OWNED) as usize]
     }
 
@@ -197,15 +190,19 @@ impl Outbox {
     }
 
     /// The bytes that [`copy_to`](Outbox::copy_to) copies, with their sum, where they are all of a
-    /// constant buffer.
+    /// constant buffer, or in one piece of the flow's own.
     #[inline]
     pub fn whole<'b>(
         &self,
         offset: u32,
         bytes: u32,
         buffers: &'b Buffers,
+        pool: &'b OutboxPool,
     ) -> Option<(&'b [u8], Sum)> {
-        let front = self.front.get().filter(|front| !is_owned(*front))?;
+        let front = self.front.get()?;
+        if is_owned(front) {
+            return pool.piece(front, self.front_done + offset, bytes);
+        }
         let is_first = self.front_done + offset == 0;
         buffers.whole(front, bytes as usize).filter(|_| is_first)
     }

@@ -39,8 +39,10 @@ impl Session {
                 FlowApplication::Bytes(index) => {
                     let index = *index;
                     let is_first = cx.with_bytes(index, |cx, it| {
-                        it.application
-                            .handle_message(&mut cx.application(), message);
+                        it.is_idle = false;
+                        cx.call(it.place, |core, flow, inner| {
+                            core.handle_message(flow, inner, message);
+                        });
                         !std::mem::replace(&mut it.has_received, true)
                     });
                     if is_first {

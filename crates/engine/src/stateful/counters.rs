@@ -87,7 +87,8 @@ impl GroupCounters {
         words
     }
 
-    /// The counters that [`words`](GroupCounters::words) gave.
+    /// The counters that [`words`](GroupCounters::words) gave: all but the rows of applications, of
+    /// which each profile has others.
     pub fn from_words(words: [u64; Self::WORDS]) -> GroupCounters {
         let at = |first: usize| move |n: usize| first + n;
         let (udp, application) = (at(TCP), at(TCP + UDP));
@@ -103,6 +104,7 @@ impl GroupCounters {
                 })),
                 latency: LatencyCounters::from_values(std::array::from_fn(|n| words[latency(n)])),
                 outcomes: OutcomeCounters::from_values(std::array::from_fn(|n| words[outcomes(n)])),
+                rows: Box::default(),
             },
             active: words[rest(0)],
             established: words[rest(1)],
@@ -117,6 +119,7 @@ impl GroupCounters {
         self.flows.application.add(&other.flows.application);
         self.flows.latency.add(&other.flows.latency);
         self.flows.outcomes.add(&other.flows.outcomes);
+        self.flows.add_rows(&other.flows.rows);
         self.active += other.active;
         self.established += other.established;
         self.missed += other.missed;

@@ -206,12 +206,12 @@ fn header_defaults(tunables: &SideTunables, info: &FlowPortInfo) -> HeaderDefaul
 pub(super) fn context<'a>(
     now: Nanos,
     run: &'a mut Run,
-    (template, side): (TemplateIndex, Side),
+    (number, side): (TemplateIndex, Side),
     info: &FlowPortInfo,
     pools: &'a mut Pools,
 ) -> FlowContext<'a> {
     let profile: &CompiledProfile = &run.profile;
-    let template = profile.template(template);
+    let template = profile.template(number);
     let (program, tunables) = match side {
         Side::Client => (template.client.program, &template.client.tunables),
         Side::Server => (template.server.program, &template.server.tunables),
@@ -228,6 +228,7 @@ pub(super) fn context<'a>(
         counters,
         pools,
         times: &mut run.times,
+        template: number.0,
     }
 }
 

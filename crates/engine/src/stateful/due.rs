@@ -1,7 +1,7 @@
 //! Flows whose time has come, and those that waited for room in a tx queue.
 
-use super::StatefulEngine;
 use super::entry::FlowFlags;
+use super::{StatefulEngine, WOKEN_PER_TURN};
 use crate::flow::FlowIndex;
 use crate::time::Nanos;
 use crate::transmit::TxQueues;
@@ -19,6 +19,26 @@ impl StatefulEngine {
         self.with_flow(now, index, tx_queues, |session, cx, tx| {
             session.handle_timeout(cx, tx)
         });
+    }
+
+    /// Calls flows that others of the core woke.
+    #[cold]
+    pub(super) fn call_woken(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) {
+        for _ in 0..WOKEN_PER_TURN {
+            let Some(key) = self.pools.applications.pop_woken() else {
+                break;
+            };
+            let flow = self.find(key.packed()).filter(|index| !index.is_in_fifo());
+            let is_open = |index: &FlowIndex| {
+                let entry = self.flows.at(*index);
+                entry.is_some_and(|entry| !entry.is(FlowFlags::Lingering))
+            };
+            if let Some(index) = flow.filter(is_open) {
+                self.with_flow(now, index, tx_queues, |session, cx, tx| {
+                    session.handle_woken(cx, tx)
+                });
+            }
+        }
     }
 
     /// Lets flows go on that waited for room, in their order, until a port is full again.

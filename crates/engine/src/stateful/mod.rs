@@ -54,6 +54,7 @@ use std::sync::Arc;
 
 use allosaur_packet::rss::RssShare;
 
+use crate::app::CoreInfo;
 use crate::flow::{FlowIndex, Slab, Table, Timers};
 use crate::rng::Lcg;
 use crate::session::app_latency::Connections;
@@ -123,6 +124,8 @@ pub struct StatefulEngine {
     /// each turn: there may be a thousand that are over.
     active: Vec<RunIndex>,
     seed: u64,
+    /// What to add to the time for that since 1970.
+    unix_offset: Nanos,
     /// Of each port, the flows that wait for room.
     blocked: Vec<VecDeque<FlowIndex>>,
     /// Clients, servers.
@@ -169,6 +172,7 @@ impl StatefulEngine {
             runs: Vec::new(),
             active: Vec::new(),
             seed: config.seed,
+            unix_offset: 0,
             counters: Default::default(),
             events: VecDeque::new(),
             beginners: Vec::new(),
@@ -188,6 +192,13 @@ impl StatefulEngine {
     #[must_use]
     pub fn with_tcp_clock(mut self, began_ms: u32) -> StatefulEngine {
         self.pools.tcp_began_ms = began_ms;
+        self
+    }
+
+    /// Has applications know the time since 1970: it is `unix_offset` more than that of the engine.
+    #[must_use]
+    pub fn with_unix_offset(mut self, unix_offset: Nanos) -> StatefulEngine {
+        self.unix_offset = unix_offset;
         self
     }
 
@@ -222,7 +233,15 @@ impl StatefulEngine {
                 if place >= self.runs.len() {
                     self.runs.resize_with(place + 1, || None);
                 }
-                self.runs[place] = Some(Run::new(profile, &ports, until, limits, clients == 0));
+                let info = CoreInfo {
+                    seed: self.seed,
+                    unix_offset: self.unix_offset,
+                };
+                let applications = &mut self.pools.applications;
+                applications.hold_cores(profile.applications(), &info);
+                let made = Run::new(profile, &ports, until, limits, clients == 0);
+                let before = self.runs[place].replace(made);
+                self.release_cores(before.as_ref());
                 self.retire(run);
                 self.active.push(run);
             }
@@ -246,9 +265,9 @@ impl StatefulEngine {
                 self.cut_off(run);
                 self.cut_off_some(now, run, usize::MAX, tx_queues);
                 self.forget_flows(now, run, tx_queues);
-                if let Some(place) = self.runs.get_mut(usize::from(run.0)) {
-                    *place = None;
-                }
+                let run = self.runs.get_mut(usize::from(run.0));
+                let run = run.and_then(Option::take);
+                self.release_cores(run.as_ref());
                 self.forget_payloads(tx_queues);
             }
             StatefulCommand::SetLink { .. }
@@ -257,6 +276,15 @@ impl StatefulEngine {
             | StatefulCommand::EnableClients { .. }
             | StatefulCommand::SetIgnored(_) => self.set(command),
         }
+    }
+
+    /// A run is gone, and so are its flows.
+    fn release_cores(&mut self, run: Option<&Run>) {
+        let profile = run.map(|run| &run.profile);
+        let factories = profile
+            .into_iter()
+            .flat_map(|profile| profile.applications());
+        self.pools.applications.release_cores(factories);
     }
 
     /// What holds for all profiles.
@@ -369,6 +397,9 @@ impl StatefulEngine {
             self.wake(now, flow, tx_queues);
         }
         self.execute(now, tx_queues);
+        if self.pools.applications.has_woken() {
+            self.call_woken(now, tx_queues);
+        }
         for place in 0..self.active.len() {
             let run = self.active[place];
             self.begin_due(now, run, begun_max, tx_queues);
@@ -425,7 +456,8 @@ impl StatefulEngine {
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let runs = self.active.iter().filter_map(|run| self.run(*run));
         let runs = runs.filter_map(Run::next_due);
-        let executions = self.executions.has_work().then_some(0);
+        let has_work = self.executions.has_work() || self.pools.applications.has_woken();
+        let executions = has_work.then_some(0);
         let waits = self.time_wait.next_due(&self.pools);
         let timers = self.timers.next_due().into_iter().chain(waits);
         runs.chain(timers).chain(executions).min()

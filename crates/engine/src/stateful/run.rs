@@ -95,10 +95,9 @@ impl Run {
                 clients.extend(made.map(|made| (*port, made)));
             }
         }
-        let groups = profile.groups().len() + 1;
         Run {
             times: Box::default(),
-            groups: (0..groups).map(|_| Default::default()).collect(),
+            groups: groups_of(&profile),
             order: order(&clients),
             clients,
             until,
@@ -312,6 +311,18 @@ impl Run {
             self.order.push(Reverse((due, place)));
         }
     }
+}
+
+/// The counters of a profile's groups, all zero.
+fn groups_of(profile: &CompiledProfile) -> Vec<[GroupCounters; 2]> {
+    let rows = profile.application_rows().len();
+    let side = || {
+        let mut side = GroupCounters::default();
+        side.flows.rows = vec![0; rows].into();
+        side
+    };
+    let groups = profile.groups().len() + 1;
+    (0..groups).map(|_| [side(), side()]).collect()
 }
 
 /// Those clients whose next flow may begin, by the time that it is due.

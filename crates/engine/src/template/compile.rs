@@ -13,7 +13,8 @@ use super::spec::{
 };
 use super::tunables::{SideTunables, Tunable, TunablesSpec};
 use crate::app::{
-    Addon, ApplicationFactory, Buffers, DrawsSpec, Program, ProgramCommand, Surroundings, Transport,
+    Addon, AppRow, ApplicationFactory, Buffers, DrawsSpec, Program, ProgramCommand, Surroundings,
+    Transport,
 };
 
 /// Most templates of a profile.
@@ -56,6 +57,8 @@ pub struct CompiledProfile {
     client: SideTunables,
     server: SideTunables,
     rampup_s: Option<u32>,
+    /// What applications over bytes count: of each kind, its rows.
+    row_lists: Vec<&'static [AppRow]>,
 }
 
 /// One kind of flows.
@@ -149,6 +152,7 @@ impl CompiledProfile {
             client: SideTunables::resolve(&spec.client, &none, Transport::Stream),
             server: SideTunables::resolve(&spec.server, &none, Transport::Stream),
             rampup_s: rampup_s.map(|seconds| seconds as u32),
+            row_lists: Vec::new(),
         })
     }
 
@@ -177,9 +181,37 @@ impl CompiledProfile {
         program: ProgramIndex,
         application: Arc<dyn ApplicationFactory>,
     ) -> CompiledProfile {
+        let rows = application.rows();
+        let first = self.row_lists.iter().try_fold(0, |first, known| {
+            let is_its = std::ptr::eq(*known, rows);
+            if is_its {
+                Err(first)
+            } else {
+                Ok(first + known.len())
+            }
+        });
+        let first = first.unwrap_or_else(|known| known);
+        if first == self.application_rows().len() {
+            self.row_lists.push(rows);
+        }
         let program = &mut self.programs[usize::from(program.0)];
-        *program = program.clone().with_application(application);
+        *program = program.clone().with_application(application, first);
         self
+    }
+
+    /// What the applications over bytes of its flows count, in the order of
+    /// [`SideCounters::rows`](crate::session::SideCounters).
+    pub fn application_rows(&self) -> Vec<AppRow> {
+        self.row_lists
+            .iter()
+            .flat_map(|rows| *rows)
+            .copied()
+            .collect()
+    }
+
+    /// What makes the applications over bytes of its flows.
+    pub fn applications(&self) -> impl Iterator<Item = &Arc<dyn ApplicationFactory>> {
+        self.programs.iter().filter_map(Program::application)
     }
 
     /// The networks whose hosts the clients of templates are, each once, and whether their

@@ -93,6 +93,7 @@ impl End {
             counters: &mut self.counters,
             pools: &mut self.pools,
             times: &mut self.times,
+            template: 0,
         };
         self.standing = act(&mut self.session, &mut cx);
         if self.standing == FlowStatus::Over {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use allosaur_engine::app::{
-    Application, ApplicationContext, ApplicationFactory, BufferIndex, FlowEvent, Output, Transport,
+    AppCore, AppFlowInfo, AppFlows, AppRow, Application, ApplicationContext, ApplicationFactory,
+    BufferIndex, CoreInfo, FlowEvent, FlowId, Output, Transport,
 };
 use allosaur_engine::session::OutcomeCounters;
 use allosaur_engine::stateful::{Holdings, StatefulCommand};
@@ -189,16 +190,32 @@ struct Mixer {
 }
 
 impl Application for Mixer {
-    fn handle_event(&mut self, _: &mut ApplicationContext<'_>, _: FlowEvent) {}
+    type Shared = ();
 
-    fn handle_data(&mut self, _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
+    fn start(shared: &mut (), _: &mut ApplicationContext<'_>, _: &AppFlowInfo) -> Mixer {
+        let () = shared;
+        Mixer::default()
+    }
+
+    fn handle_event(&mut self, _: &mut (), _: &mut ApplicationContext<'_>, _: FlowEvent) {}
+
+    fn handle_data(&mut self, _: &mut (), _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
         data.len()
     }
 
-    fn poll_output(&mut self, _: &mut ApplicationContext<'_>, _: usize) -> Option<Output> {
+    fn poll_output(
+        &mut self,
+        _: &mut (),
+        _: &mut ApplicationContext<'_>,
+        _: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Output> {
         self.said += 1;
         match self.said {
-            1..=60 if self.said % 2 == 1 => Some(Output::Data(vec![0xaa; self.said as usize * 3])),
+            1..=60 if self.said % 2 == 1 => {
+                out.resize(self.said as usize * 3, 0xaa);
+                Some(Output::Data)
+            }
             1..=60 => Some(Output::Buffer(BufferIndex(0))),
             61 => Some(Output::Close),
             _ => None,
@@ -215,16 +232,46 @@ struct Comparer {
 }
 
 impl Application for Comparer {
-    fn handle_event(&mut self, _: &mut ApplicationContext<'_>, event: FlowEvent) {
+    type Shared = (Vec<u8>, Arc<Tally>);
+
+    fn start(
+        shared: &mut (Vec<u8>, Arc<Tally>),
+        _: &mut ApplicationContext<'_>,
+        _: &AppFlowInfo,
+    ) -> Comparer {
+        Comparer {
+            expected: shared.0.clone(),
+            is_peer_closed: false,
+            tally: Arc::clone(&shared.1),
+        }
+    }
+
+    fn handle_event(
+        &mut self,
+        _: &mut (Vec<u8>, Arc<Tally>),
+        _: &mut ApplicationContext<'_>,
+        event: FlowEvent,
+    ) {
         self.is_peer_closed |= event == FlowEvent::PeerClosed;
     }
 
-    fn handle_data(&mut self, _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
+    fn handle_data(
+        &mut self,
+        _: &mut (Vec<u8>, Arc<Tally>),
+        _: &mut ApplicationContext<'_>,
+        data: &[u8],
+    ) -> usize {
         assert_eq!(self.expected.drain(..data.len()).as_slice(), data);
         data.len()
     }
 
-    fn poll_output(&mut self, _: &mut ApplicationContext<'_>, _: usize) -> Option<Output> {
+    fn poll_output(
+        &mut self,
+        _: &mut (Vec<u8>, Arc<Tally>),
+        _: &mut ApplicationContext<'_>,
+        _: usize,
+        _: &mut Vec<u8>,
+    ) -> Option<Output> {
         if !std::mem::take(&mut self.is_peer_closed) {
             return None;
         }
@@ -240,8 +287,8 @@ impl Application for Comparer {
 struct Mixers;
 
 impl ApplicationFactory for Mixers {
-    fn start(&self) -> Box<dyn Application> {
-        Box::new(Mixer::default())
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Mixer>::new(()))
     }
 }
 
@@ -249,12 +296,11 @@ impl ApplicationFactory for Mixers {
 struct Comparers(Vec<u8>, Arc<Tally>);
 
 impl ApplicationFactory for Comparers {
-    fn start(&self) -> Box<dyn Application> {
-        Box::new(Comparer {
-            expected: self.0.clone(),
-            is_peer_closed: false,
-            tally: Arc::clone(&self.1),
-        })
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Comparer>::new((
+            self.0.clone(),
+            Arc::clone(&self.1),
+        )))
     }
 }
 
@@ -301,15 +347,28 @@ struct Wanting {
 }
 
 impl Application for Wanting {
-    fn handle_event(&mut self, _: &mut ApplicationContext<'_>, event: FlowEvent) {
+    type Shared = ();
+
+    fn start(shared: &mut (), _: &mut ApplicationContext<'_>, _: &AppFlowInfo) -> Wanting {
+        let () = shared;
+        Wanting::default()
+    }
+
+    fn handle_event(&mut self, _: &mut (), _: &mut ApplicationContext<'_>, event: FlowEvent) {
         self.is_peer_closed |= event == FlowEvent::PeerClosed;
     }
 
-    fn handle_data(&mut self, _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
+    fn handle_data(&mut self, _: &mut (), _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
         data.len()
     }
 
-    fn poll_output(&mut self, _: &mut ApplicationContext<'_>, _: usize) -> Option<Output> {
+    fn poll_output(
+        &mut self,
+        _: &mut (),
+        _: &mut ApplicationContext<'_>,
+        _: usize,
+        _: &mut Vec<u8>,
+    ) -> Option<Output> {
         std::mem::take(&mut self.is_peer_closed).then_some(Output::Fail)
     }
 }
@@ -318,8 +377,8 @@ impl Application for Wanting {
 struct Wantings;
 
 impl ApplicationFactory for Wantings {
-    fn start(&self) -> Box<dyn Application> {
-        Box::new(Wanting::default())
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Wanting>::new(()))
     }
 }
 
@@ -369,4 +428,126 @@ fn what_is_cut_off_is_told_so_and_leaves_nothing_behind() {
     let ends = tally.ends.lock().expect("no panic");
     assert_eq!(ends.len(), 10, "{ends:?}");
     assert_eq!(outcomes(&world).map(|side| side.cut_off), [10; 2]);
+}
+
+/// The first flow of a pair waits until the second wakes it; then each says a byte.
+#[derive(Debug)]
+struct Paired {
+    id: FlowId,
+    says: u32,
+    has_said: bool,
+}
+
+impl Application for Paired {
+    /// The flow that waits.
+    type Shared = Option<FlowId>;
+
+    fn start(_: &mut Option<FlowId>, _: &mut ApplicationContext<'_>, flow: &AppFlowInfo) -> Paired {
+        assert_eq!((flow.local.port(), flow.template), (80, 0));
+        assert!(!flow.is_client && flow.remote.to_string().starts_with("16.0.0."));
+        Paired {
+            id: flow.id,
+            says: 0,
+            has_said: false,
+        }
+    }
+
+    fn handle_event(
+        &mut self,
+        waiting: &mut Option<FlowId>,
+        cx: &mut ApplicationContext<'_>,
+        event: FlowEvent,
+    ) {
+        match event {
+            FlowEvent::Connected => match waiting.take() {
+                Some(other) => {
+                    cx.wake(other);
+                    self.says = 1;
+                }
+                None => *waiting = Some(self.id),
+            },
+            FlowEvent::Woken => {
+                cx.rows[1] += 1;
+                self.says = 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_data(
+        &mut self,
+        _: &mut Option<FlowId>,
+        _: &mut ApplicationContext<'_>,
+        data: &[u8],
+    ) -> usize {
+        data.len()
+    }
+
+    fn poll_output(
+        &mut self,
+        _: &mut Option<FlowId>,
+        cx: &mut ApplicationContext<'_>,
+        _: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Output> {
+        if self.says == 1 {
+            self.says = 2;
+            cx.rows[0] += 1;
+            out.push(b'x');
+            return Some(Output::Data);
+        }
+        let closes = self.says == 2 && !std::mem::replace(&mut self.has_said, true);
+        closes.then_some(Output::Close)
+    }
+}
+
+#[derive(Debug)]
+struct Pairs;
+
+impl ApplicationFactory for Pairs {
+    fn rows(&self) -> &'static [AppRow] {
+        const fn row(name: &'static str) -> AppRow {
+            AppRow {
+                name,
+                label: None,
+                help: "of a test",
+                is_error: false,
+            }
+        }
+        const ROWS: [AppRow; 2] = [row("said"), row("woken")];
+        &ROWS
+    }
+
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Paired>::new(None))
+    }
+}
+
+#[test]
+fn a_flow_wakes_another_and_counts_in_rows_of_its_own() {
+    let spec = profile(Transport::Stream, 10);
+    let compiled = CompiledProfile::compile(&spec, Layout::SMALLEST).expect("it is right");
+    let compiled = compiled.with_application(SERVER, Arc::new(Pairs));
+    let names: Vec<_> = compiled
+        .application_rows()
+        .iter()
+        .map(|row| row.name)
+        .collect();
+    assert_eq!(names, ["said", "woken"]);
+    let mut world = World::new(1_000);
+    // The second time by the same profile: a core of its own, as the first is gone.
+    for begun in [1, 2] {
+        world.start_compiled(compiled.clone());
+        world.run_for(10 * SECOND);
+        let [client, server] = world.sides();
+        assert_eq!(
+            (client.flows.outcomes.completed, client.active),
+            (10, 0),
+            "{begun}"
+        );
+        assert_eq!(*server.flows.rows, [10, 5]);
+        assert_eq!(*client.flows.rows, [0, 0]);
+        world.tell(StatefulCommand::Remove { run: RUN });
+    }
+    assert_eq!(world.engine.holdings(), Holdings::default());
 }

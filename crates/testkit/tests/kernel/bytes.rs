@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use allosaur_engine::app::{
-    Application, ApplicationContext, ApplicationFactory, FlowEvent, Output, ProgramCommand as Step,
-    Transport,
+    AppCore, AppFlowInfo, AppFlows, Application, ApplicationContext, ApplicationFactory, CoreInfo,
+    FlowEvent, Output, ProgramCommand as Step, Transport,
 };
 use allosaur_engine::template::{
     CompiledProfile, Layout, PoolSpec, ProfileSpec, ProgramIndex, Side, Tunable,
@@ -176,11 +176,30 @@ struct Fetch {
 }
 
 impl Application for Fetch {
-    fn handle_event(&mut self, _: &mut ApplicationContext<'_>, event: FlowEvent) {
+    type Shared = Fetched;
+
+    fn start(shared: &mut Fetched, _: &mut ApplicationContext<'_>, _: &AppFlowInfo) -> Fetch {
+        Fetch {
+            headers: Vec::new(),
+            is_body: false,
+            bytes: 0,
+            hash: Fnv::EMPTY,
+            is_peer_closed: false,
+            has_asked: false,
+            fetched: Arc::clone(shared),
+        }
+    }
+
+    fn handle_event(&mut self, _: &mut Fetched, _: &mut ApplicationContext<'_>, event: FlowEvent) {
         self.is_peer_closed |= event == FlowEvent::PeerClosed;
     }
 
-    fn handle_data(&mut self, _: &mut ApplicationContext<'_>, data: &[u8]) -> usize {
+    fn handle_data(
+        &mut self,
+        _: &mut Fetched,
+        _: &mut ApplicationContext<'_>,
+        data: &[u8],
+    ) -> usize {
         if self.is_body {
             self.bytes += data.len() as u64;
             self.hash = self.hash.and(data);
@@ -200,10 +219,17 @@ impl Application for Fetch {
         }
     }
 
-    fn poll_output(&mut self, _: &mut ApplicationContext<'_>, _: usize) -> Option<Output> {
+    fn poll_output(
+        &mut self,
+        _: &mut Fetched,
+        _: &mut ApplicationContext<'_>,
+        _: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Output> {
         if !std::mem::replace(&mut self.has_asked, true) {
             let request = b"GET /file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-            return Some(Output::Data(request.to_vec()));
+            out.extend_from_slice(request);
+            return Some(Output::Data);
         }
         if !std::mem::take(&mut self.is_peer_closed) {
             return None;
@@ -218,16 +244,8 @@ impl Application for Fetch {
 struct Fetches(Fetched);
 
 impl ApplicationFactory for Fetches {
-    fn start(&self) -> Box<dyn Application> {
-        Box::new(Fetch {
-            headers: Vec::new(),
-            is_body: false,
-            bytes: 0,
-            hash: Fnv::EMPTY,
-            is_peer_closed: false,
-            has_asked: false,
-            fetched: Arc::clone(&self.0),
-        })
+    fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {
+        Box::new(AppFlows::<Fetch>::new(Arc::clone(&self.0)))
     }
 }
 
