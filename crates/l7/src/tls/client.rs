@@ -5,22 +5,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{
-    ClientConnection, Resumption, verify_server_cert_signed_by_trust_anchor, verify_server_name,
-};
-use rustls::crypto::{
-    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
-};
-use rustls::pki_types::{CertificateDer, IpAddr, Ipv4Addr, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::ClientConfig;
+use rustls::client::{ClientConnection, Resumption};
+use rustls::pki_types::{IpAddr, Ipv4Addr, ServerName};
 
 use super::clock::CoreClock;
-use super::pem::{certificates, private_key, roots, wrong};
+use super::library::{provider, versions};
+use super::pem::{certificates, own_reason, private_key, roots, wrong};
 use super::session::{TlsSession, library_error};
-use super::settings::{TlsError, TlsSettings, TlsSettingsError, TlsVersion};
+use super::settings::{TlsError, TlsSettings, TlsSettingsError};
+use super::verify::{NameCheck, Trust, Verifier};
 
 /// Begins the sessions of clients with equal settings on one core.
 pub struct TlsClient {
@@ -63,19 +57,19 @@ impl TlsClient {
 }
 
 fn config(settings: &TlsSettings, clock: &CoreClock) -> Result<ClientConfig, TlsSettingsError> {
-    let provider = Arc::new(ring::default_provider());
-    let verifier = Verifier {
-        roots: settings.ca_cert.as_deref().map(roots).transpose()?,
-        name: settings.server_name.as_deref().map(name).transpose()?,
-        algorithms: provider.signature_verification_algorithms,
+    let provider = provider();
+    let trust = match settings.ca_cert.as_deref() {
+        Some(text) => Trust::Roots(roots("ca_cert", text)?),
+        None => Trust::Any,
     };
-    let versions = match settings.version {
-        None => &[&TLS13, &TLS12][..],
-        Some(TlsVersion::V1_2) => &[&TLS12],
-        Some(TlsVersion::V1_3) => &[&TLS13],
-    };
+    let checked = settings.server_name.as_deref().map(name).transpose()?;
+    let verifier = Verifier::new(
+        &provider,
+        trust,
+        checked.map_or(NameCheck::None, NameCheck::Is),
+    );
     let builder = ClientConfig::builder_with_details(provider, Arc::new(clock.clone()))
-        .with_protocol_versions(versions)
+        .with_protocol_versions(versions(settings.version))
         .expect("the provider has cipher suites of both versions")
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
@@ -83,9 +77,9 @@ fn config(settings: &TlsSettings, clock: &CoreClock) -> Result<ClientConfig, Tls
     let mut config = match own {
         (Some(cert), Some(key)) => {
             let chain = certificates("client_cert", cert)?;
-            let key = private_key(key)?;
+            let key = private_key("private_key", key)?;
             let config = builder.with_client_auth_cert(chain, key);
-            config.map_err(|error| wrong("private_key", &own_reason(&error)))?
+            config.map_err(|error| wrong("private_key", &own_reason("client_cert", &error)))?
         }
         (None, None) => builder.with_no_client_auth(),
         (Some(_), None) => {
@@ -106,84 +100,10 @@ fn config(settings: &TlsSettings, clock: &CoreClock) -> Result<ClientConfig, Tls
     Ok(config)
 }
 
-/// Why a certificate and its key are refused together.
-fn own_reason(error: &Error) -> String {
-    match error {
-        Error::InconsistentKeys(_) => "is not the key of client_cert; give the one that the \
-                                       certificate was made for"
-            .to_owned(),
-        other => format!("cannot be used ({other}); RSA, P-256, P-384 and Ed25519 can"),
-    }
-}
-
 fn name(name: &str) -> Result<ServerName<'static>, TlsSettingsError> {
     ServerName::try_from(name.to_owned()).map_err(|_| {
         let reason =
             format!("\"{name}\" is no name of a host; give one such as radius.example.org");
         wrong("server_name", &reason)
     })
-}
-
-/// Judges servers: by whom their certificates are signed, and by their name where one is wanted.
-#[derive(Debug)]
-struct Verifier {
-    /// Authorities it trusts; any certificate will do without them.
-    roots: Option<RootCertStore>,
-    name: Option<ServerName<'static>>,
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if let Some(roots) = &self.roots {
-            let certificate = ParsedCertificate::try_from(end_entity)?;
-            let algorithms = self.algorithms.all;
-            verify_server_cert_signed_by_trust_anchor(
-                &certificate,
-                roots,
-                intermediates,
-                now,
-                algorithms,
-            )?;
-            if let Some(name) = &self.name {
-                verify_server_name(&certificate, name)?;
-            }
-        }
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        match &self.roots {
-            Some(_) => verify_tls12_signature(message, certificate, signature, &self.algorithms),
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        match &self.roots {
-            Some(_) => verify_tls13_signature(message, certificate, signature, &self.algorithms),
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
 }

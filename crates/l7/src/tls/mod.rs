@@ -2,18 +2,29 @@
 //!
 //! | what | where |
 //! |---|---|
+//! | what the library is configured with | `library`, with the time of a core in `clock` |
 //! | what sessions are made of, and why they end | `settings`, with texts of users in `pem` |
-//! | the time of a core | `clock` |
-//! | one end of a connection | `session` |
+//! | which certificates are good | `verify` |
+//! | one end of a connection: the seam around the library | `session` |
 //! | clients of 802.1X | `client` |
+//! | flows: what is asked for | `flow_config`, with `resumption` |
+//! | flows: programs inside of records, and what they count | `programs`, `alerts` |
 
+mod alerts;
 mod client;
 mod clock;
+mod flow_config;
+mod library;
 mod pem;
+mod programs;
+mod resumption;
 mod session;
 mod settings;
+mod verify;
 
 pub use client::TlsClient;
 pub use clock::CoreClock;
+pub use flow_config::{ClientTls, FlowTls, Identity, KeyLines, ServerTls, Verify};
+pub use programs::TlsPrograms;
 pub use session::TlsSession;
 pub use settings::{TlsError, TlsSettings, TlsSettingsError, TlsVersion};

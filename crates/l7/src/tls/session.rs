@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{Read, Write};
 
 use allosaur_engine::time::Nanos;
-use rustls::{Connection, Error, ProtocolVersion};
+use rustls::{Connection, Error, HandshakeKind, ProtocolVersion};
 
 use super::clock::CoreClock;
 use super::settings::{TlsError, TlsVersion};
@@ -19,6 +19,7 @@ const CHUNK: usize = 1024;
 pub struct TlsSession {
     connection: Connection,
     clock: CoreClock,
+    has_peer_closed: bool,
 }
 
 impl fmt::Debug for TlsSession {
@@ -30,7 +31,11 @@ impl fmt::Debug for TlsSession {
 impl TlsSession {
     /// A connection of the library that begins now, on the core of this clock.
     pub(super) fn new(connection: Connection, clock: CoreClock) -> TlsSession {
-        TlsSession { connection, clock }
+        TlsSession {
+            connection,
+            clock,
+            has_peer_closed: false,
+        }
     }
 
     /// Takes bytes of the peer, any number; what it says inside the tunnel goes behind `plaintext`.
@@ -41,15 +46,26 @@ impl TlsSession {
     pub fn handle_bytes(
         &mut self,
         unix_time: Nanos,
-        mut bytes: &[u8],
+        bytes: &[u8],
         plaintext: &mut Vec<u8>,
     ) -> Result<(), TlsError> {
+        let taken = self.handle_records(unix_time, bytes, plaintext);
+        taken.map_err(|error| library_error(&error))
+    }
+
+    /// The same with the error of the library.
+    pub(super) fn handle_records(
+        &mut self,
+        unix_time: Nanos,
+        mut bytes: &[u8],
+        plaintext: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         self.clock.set(unix_time);
         while !bytes.is_empty() {
             let read = self.connection.read_tls(&mut bytes);
-            let read = read.map_err(|error| TlsError::Protocol(error.to_string()))?;
-            let state = self.connection.process_new_packets();
-            let state = state.map_err(|error| library_error(&error))?;
+            let read = read.map_err(|error| Error::General(error.to_string()))?;
+            let state = self.connection.process_new_packets()?;
+            self.has_peer_closed = state.peer_has_closed();
             let waiting = state.plaintext_bytes_to_read();
             for _ in 0..waiting.div_ceil(CHUNK) {
                 let mut chunk = [0; CHUNK];
@@ -59,7 +75,7 @@ impl TlsSession {
             }
             if read == 0 {
                 let reason = "bytes behind the end of the session";
-                return Err(TlsError::Protocol(reason.to_owned()));
+                return Err(Error::General(reason.to_owned()));
             }
         }
         Ok(())
@@ -80,6 +96,21 @@ impl TlsSession {
     pub fn send(&mut self, plaintext: &[u8]) -> Result<(), TlsError> {
         let written = self.connection.writer().write_all(plaintext);
         written.map_err(|error| TlsError::Protocol(error.to_string()))
+    }
+
+    /// Says that nothing more will be said inside the tunnel.
+    pub fn close(&mut self) {
+        self.connection.send_close_notify();
+    }
+
+    /// Whether the peer said that.
+    pub fn has_peer_closed(&self) -> bool {
+        self.has_peer_closed
+    }
+
+    /// Whether the handshake resumed an earlier session.
+    pub fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Whether the handshake is through, as far as it is this side's.
@@ -115,6 +146,7 @@ pub(super) fn library_error(error: &Error) -> TlsError {
     match error {
         Error::InvalidCertificate(_) => TlsError::Certificate(text),
         Error::AlertReceived(_) => TlsError::Alert(text),
+        Error::General(text) => TlsError::Protocol(text.clone()),
         _ => TlsError::Protocol(text),
     }
 }

@@ -1,0 +1,311 @@
+//! TLS of the flows of one side of a template: what is asked for, and what the library makes of it on
+//! each core.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::NoServerSessionStorage;
+use rustls::{ClientConfig, KeyLog, ServerConfig};
+
+use super::clock::CoreClock;
+use super::library::{provider, versions};
+use super::pem::{certificates, own_reason, private_key, roots, wrong};
+use super::resumption::{ClientSessions, Tickets};
+use super::settings::{TlsSettingsError, TlsVersion};
+use super::verify::{NameCheck, Trust, Verifier};
+
+/// A certificate with its key; texts are PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate, and those that lead to an authority.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
+/// Without the key.
+impl fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Identity").finish_non_exhaustive()
+    }
+}
+
+/// What clients want of the certificates of servers; texts are PEM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Nothing: neither certificate nor signature is looked at.
+    #[default]
+    Off,
+    /// That they lead to one of these authorities, and have the name that was asked for.
+    Authorities(String),
+    /// That they are one of these.
+    Pinned(String),
+}
+
+/// What both sides choose.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTls {
+    /// The only version; both if there is none.
+    pub version: Option<TlsVersion>,
+    /// Cipher suites, by the names of IANA; all that there are if there is none.
+    pub suites: Vec<String>,
+    /// Protocols of the application, the best first (ALPN).
+    pub alpn: Vec<String>,
+    /// Where the secrets of sessions are told, for who reads captures.
+    pub key_log: Option<Arc<dyn KeyLines>>,
+}
+
+/// TLS of clients.
+#[derive(Clone, Debug, Default)]
+pub struct ClientTls {
+    /// What both sides choose.
+    pub common: FlowTls,
+    /// The name of the server: it is said (SNI), and verified where that is on. The server's address
+    /// if there is none, which is not said.
+    pub server_name: Option<String>,
+    /// What certificates of servers must be.
+    pub verify: Verify,
+    /// The client's own certificate, for servers that ask for one.
+    pub identity: Option<Identity>,
+    /// The share of connections that resume a session where one is known, 0 to 1.
+    pub resume: f64,
+}
+
+/// TLS of servers.
+#[derive(Clone, Debug)]
+pub struct ServerTls {
+    /// What both sides choose.
+    pub common: FlowTls,
+    /// The server's certificate.
+    pub identity: Identity,
+    /// Whether clients may resume sessions.
+    pub resume: bool,
+}
+
+/// Takes lines of a key log, in the format of NSS. It is called by data threads and must not wait.
+pub trait KeyLines: fmt::Debug + Send + Sync {
+    /// One more line, without its end.
+    fn write(&self, line: String);
+}
+
+/// The key log as the library wants it.
+#[derive(Debug)]
+struct Lines(Arc<dyn KeyLines>);
+
+impl KeyLog for Lines {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let (random, secret) = (hex(client_random), hex(secret));
+        self.0.write(format!("{label} {random} {secret}"));
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What both sides choose, checked.
+#[derive(Clone, Debug)]
+struct Checked {
+    provider: Arc<CryptoProvider>,
+    version: Option<TlsVersion>,
+    alpn: Vec<Vec<u8>>,
+    key_log: Option<Arc<dyn KeyLines>>,
+}
+
+impl FlowTls {
+    fn check(&self) -> Result<Checked, TlsSettingsError> {
+        let mut provider = CryptoProvider::clone(&provider());
+        let known: Vec<_> = provider
+            .cipher_suites
+            .iter()
+            .map(|suite| suite.suite())
+            .collect();
+        let name = |suite: &rustls::CipherSuite| suite.as_str().unwrap_or_default().to_owned();
+        for wanted in &self.suites {
+            if !known.iter().any(|suite| name(suite) == *wanted) {
+                let all: Vec<_> = known.iter().map(name).collect();
+                let reason = format!("\"{wanted}\" is not known; there are {}", all.join(", "));
+                return Err(wrong("suites", &reason));
+            }
+        }
+        if !self.suites.is_empty() {
+            let is_wanted = |suite| self.suites.contains(&name(&suite));
+            provider
+                .cipher_suites
+                .retain(|suite| is_wanted(suite.suite()));
+        }
+        let only = versions(self.version);
+        let serves = |suite: &rustls::SupportedCipherSuite| only.contains(&suite.version());
+        if !provider.cipher_suites.iter().any(serves) {
+            let reason = "has none for that version; leave out version or suites";
+            return Err(wrong("suites", reason));
+        }
+        for protocol in &self.alpn {
+            if protocol.is_empty() || protocol.len() > 255 {
+                let reason = format!("\"{protocol}\" must have 1 to 255 bytes, such as http/1.1");
+                return Err(wrong("alpn", &reason));
+            }
+        }
+        Ok(Checked {
+            provider: Arc::new(provider),
+            version: self.version,
+            alpn: self
+                .alpn
+                .iter()
+                .map(|name| name.clone().into_bytes())
+                .collect(),
+            key_log: self.key_log.clone(),
+        })
+    }
+}
+
+impl Checked {
+    fn key_log(&self) -> Arc<dyn KeyLog> {
+        match &self.key_log {
+            Some(lines) => Arc::new(Lines(Arc::clone(lines))),
+            None => Arc::new(rustls::NoKeyLog),
+        }
+    }
+}
+
+/// A certificate and its key, read.
+#[derive(Debug)]
+struct Own(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+impl Own {
+    fn read(identity: &Identity) -> Result<Own, TlsSettingsError> {
+        let chain = certificates("certificate", &identity.certificate)?;
+        Ok(Own(chain, private_key("key", &identity.key)?))
+    }
+
+    fn parts(&self) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        (self.0.clone(), self.1.clone_key())
+    }
+}
+
+/// The TLS of a side, checked: configurations of cores are made of it.
+#[derive(Debug)]
+pub(super) enum CheckedSide {
+    Client(CheckedClient),
+    Server(CheckedServer),
+}
+
+/// That of clients.
+#[derive(Debug)]
+pub(super) struct CheckedClient {
+    common: Checked,
+    pub(super) server_name: Option<ServerName<'static>>,
+    verify: Verify,
+    own: Option<Own>,
+    pub(super) resume: f64,
+}
+
+/// That of servers.
+#[derive(Debug)]
+pub(super) struct CheckedServer {
+    common: Checked,
+    own: Own,
+    tickets: Option<Arc<Tickets>>,
+}
+
+impl CheckedClient {
+    pub(super) fn new(tls: &ClientTls) -> Result<CheckedClient, TlsSettingsError> {
+        let name = tls.server_name.as_ref().map(|name| {
+            ServerName::try_from(name.clone()).map_err(|_| {
+                let reason =
+                    format!("\"{name}\" is no name of a host; give one such as example.org");
+                wrong("server_name", &reason)
+            })
+        });
+        if !(0.0..=1.0).contains(&tls.resume) {
+            let reason = format!("must be a share from 0 to 1, not {}", tls.resume);
+            return Err(wrong("resume", &reason));
+        }
+        let checked = CheckedClient {
+            common: tls.common.check()?,
+            server_name: name.transpose()?,
+            verify: tls.verify.clone(),
+            own: tls.identity.as_ref().map(Own::read).transpose()?,
+            resume: tls.resume,
+        };
+        checked.build(&CoreClock::default())?;
+        Ok(checked)
+    }
+
+    /// The configuration of a core, and what its clients remember.
+    pub(super) fn build(
+        &self,
+        clock: &CoreClock,
+    ) -> Result<(Arc<ClientConfig>, Option<Arc<ClientSessions>>), TlsSettingsError> {
+        let trust = match &self.verify {
+            Verify::Off => Trust::Any,
+            Verify::Authorities(text) => Trust::Roots(roots("verify", text)?),
+            Verify::Pinned(text) => Trust::Pinned(certificates("verify", text)?),
+        };
+        let common = &self.common;
+        let provider = Arc::clone(&common.provider);
+        let verifier = Verifier::new(&provider, trust, NameCheck::Asked);
+        let builder = ClientConfig::builder_with_details(provider, Arc::new(clock.clone()))
+            .with_protocol_versions(versions(common.version))
+            .expect("there is a suite of these versions")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = match &self.own {
+            None => builder.with_no_client_auth(),
+            Some(own) => {
+                let (chain, key) = own.parts();
+                let config = builder.with_client_auth_cert(chain, key);
+                config.map_err(|error| wrong("key", &own_reason("certificate", &error)))?
+            }
+        };
+        let sessions = (self.resume > 0.0).then(|| Arc::new(ClientSessions::new()));
+        config.resumption = match &sessions {
+            Some(sessions) => Resumption::store(Arc::clone(sessions) as _),
+            None => Resumption::disabled(),
+        };
+        config.alpn_protocols.clone_from(&common.alpn);
+        config.key_log = common.key_log();
+        Ok((Arc::new(config), sessions))
+    }
+}
+
+impl CheckedServer {
+    pub(super) fn new(tls: &ServerTls) -> Result<CheckedServer, TlsSettingsError> {
+        let no_random = || wrong("resume", "cannot be: the system gives no random numbers");
+        let tickets = tls
+            .resume
+            .then(|| Tickets::new().map(Arc::new).ok_or_else(no_random));
+        let checked = CheckedServer {
+            common: tls.common.check()?,
+            own: Own::read(&tls.identity)?,
+            tickets: tickets.transpose()?,
+        };
+        checked.build(&CoreClock::default())?;
+        Ok(checked)
+    }
+
+    /// The configuration of a core.
+    pub(super) fn build(&self, clock: &CoreClock) -> Result<Arc<ServerConfig>, TlsSettingsError> {
+        let common = &self.common;
+        let provider = Arc::clone(&common.provider);
+        let (chain, key) = self.own.parts();
+        let config = ServerConfig::builder_with_details(provider, Arc::new(clock.clone()))
+            .with_protocol_versions(versions(common.version))
+            .expect("there is a suite of these versions")
+            .with_no_client_auth()
+            .with_single_cert(chain, key);
+        let mut config =
+            config.map_err(|error| wrong("key", &own_reason("certificate", &error)))?;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        match &self.tickets {
+            Some(tickets) => config.ticketer = Arc::clone(tickets) as _,
+            None => config.send_tls13_tickets = 0,
+        }
+        config.alpn_protocols.clone_from(&common.alpn);
+        config.key_log = common.key_log();
+        Ok(Arc::new(config))
+    }
+}
