@@ -75,6 +75,7 @@ def test_check_tells_what_a_file_says(allosaur: Any, write: Write) -> None:
         "ip": "10.0.0.1",
         "default_gateway": "10.0.0.2",
         "vlan": [7],
+        "vxlan": None,
         "destination_mac": None,
         "source_mac": None,
         "load_max_bps": None,
