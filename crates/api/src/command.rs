@@ -34,6 +34,22 @@ pub struct Command<M: 'static = Method> {
 }
 
 impl<M> Command<M> {
+    /// A row to be completed with its name and what it means. It answers `true`, and wants `api_h`.
+    pub const fn of(method: M, types: Types) -> Command<M> {
+        Command {
+            method,
+            name: "",
+            access: Access::Api,
+            doc: "",
+            types,
+            errors: &[],
+            example: Example {
+                params: "{}",
+                result: "true",
+            },
+        }
+    }
+
     /// The same command, done by another.
     pub const fn with_method<N>(&self, method: N) -> Command<N> {
         Command {

@@ -94,6 +94,16 @@ impl Schemas {
         fields(self.definitions.get(name)?)
     }
 
+    /// The fields that do not say what they mean, as `Type.field`.
+    pub fn undocumented_fields(&self) -> Vec<String> {
+        let silent = self.definitions.keys().flat_map(|name| {
+            let fields = self.fields(name).into_iter().flatten();
+            let silent = fields.filter(|field| field.doc.is_empty());
+            silent.map(move |field| format!("{name}.{}", field.name))
+        });
+        silent.collect()
+    }
+
     /// What a type that has a name means.
     pub fn doc(&self, name: &str) -> String {
         self.definitions.get(name).map(doc).unwrap_or_default()

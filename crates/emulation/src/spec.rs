@@ -186,21 +186,11 @@ where
     R: Serialize + JsonSchema,
     T: JsonSchema,
 {
-    Command {
-        method,
-        name: "",
-        access: Access::Api,
-        doc: "",
-        types: Types {
-            request: SchemaGenerator::subschema_for::<T>,
-            ..Types::of::<Q, R>()
-        },
-        errors: &[],
-        example: Example {
-            params: "{}",
-            result: "true",
-        },
-    }
+    let types = Types {
+        request: SchemaGenerator::subschema_for::<T>,
+        ..Types::of::<Q, R>()
+    };
+    Command::of(method, types)
 }
 
 /// The row that gives the counters of a namespace.

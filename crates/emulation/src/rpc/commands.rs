@@ -108,21 +108,11 @@ where
     Q: DeserializeOwned + JsonSchema + 'static,
     R: Serialize + JsonSchema + 'static,
 {
-    Command {
-        method: CoreMethod(handler),
-        name: "",
-        access: Access::Api,
-        doc: "",
-        types: Types {
-            request: SchemaGenerator::subschema_for::<InNamespace<Q>>,
-            ..Types::of::<Q, R>()
-        },
-        errors: &[],
-        example: Example {
-            params: "{}",
-            result: "true",
-        },
-    }
+    let types = Types {
+        request: SchemaGenerator::subschema_for::<InNamespace<Q>>,
+        ..Types::of::<Q, R>()
+    };
+    Command::of(CoreMethod(handler), types)
 }
 
 /// The row of a command, to be completed with its name and what it means.
@@ -131,18 +121,7 @@ where
     Q: DeserializeOwned + JsonSchema + 'static,
     R: Serialize + JsonSchema + 'static,
 {
-    Command {
-        method: CoreMethod(handler),
-        name: "",
-        access: Access::Api,
-        doc: "",
-        types: Types::of::<Q, R>(),
-        errors: &[],
-        example: Example {
-            params: "{}",
-            result: "true",
-        },
-    }
+    Command::of(CoreMethod(handler), Types::of::<Q, R>())
 }
 
 /// The commands of the emulation itself.
