@@ -6,9 +6,17 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::{RxQueue, TxQueue};
 
-/// What tells frames of a test from others on the loopback: an EtherType for experiments would not
-/// be spread by flow, so it stands in the payload.
-const MARK: &[u8; 8] = b"spread\x05\xa1";
+/// What tells a test's frames from others on the loopback, those of a test that runs beside it or in
+/// another process too: an EtherType for experiments would not be spread by flow, so it stands in the
+/// payload.
+fn mark_of(test: [u8; 4]) -> [u8; 8] {
+    let [a, b, c, d] = std::process::id().to_be_bytes();
+    let [e, f, g, h] = test;
+    [e, f, g, h, a, b, c, d]
+}
+
+const FLOWS: [u8; 4] = *b"flow";
+const PORTS: [u8; 4] = *b"port";
 
 /// A UDP frame between two hosts of a flow, there or back, with a number.
 fn frame(flow: u8, back: bool, number: u8) -> Vec<u8> {
@@ -34,7 +42,7 @@ fn frame(flow: u8, back: bool, number: u8) -> Vec<u8> {
     frame[34..36].copy_from_slice(&from);
     frame[36..38].copy_from_slice(&to);
     frame[38..40].copy_from_slice(&26u16.to_be_bytes());
-    frame[42..50].copy_from_slice(MARK);
+    frame[42..50].copy_from_slice(&mark_of(FLOWS));
     frame[50] = number;
     frame[51] = flow;
     frame
@@ -75,7 +83,7 @@ fn the_kernel_shares_flows_out_over_receive_queues() {
         port.tx[0].flush();
         for (queue, rx) in port.rx.iter_mut().enumerate() {
             rx.receive(0, 64, |_, frame| {
-                if frame.len() == 60 && &frame[42..50] == MARK {
+                if frame.len() == 60 && frame[42..50] == mark_of(FLOWS) {
                     seen.entry(frame[51]).or_default().push((queue, frame[50]));
                     left -= 1;
                 }
@@ -98,7 +106,7 @@ fn some_frame(number: u16) -> Vec<u8> {
     frame.extend(tags[usize::from(number) % 3]);
     let protocol = [6, 17, 132][usize::from(number / 3) % 3];
     let variant = number / 9 % 4;
-    let mark = [MARK.as_slice(), &number.to_be_bytes()].concat();
+    let mark = [mark_of(PORTS).as_slice(), &number.to_be_bytes()].concat();
     match variant {
         3 => {
             frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 40, protocol, 64]);
@@ -184,7 +192,7 @@ fn some_message(number: u16) -> Vec<u8> {
     });
     message.extend(u32::from(number).wrapping_mul(0x9e37_79b9).to_be_bytes());
     message.extend([0; 4]);
-    message.extend([MARK.as_slice(), &number.to_be_bytes()].concat());
+    message.extend([mark_of(PORTS).as_slice(), &number.to_be_bytes()].concat());
     let bytes = message.len() as u8;
     match is_v6 {
         true => {
@@ -227,7 +235,7 @@ fn the_kernel_shares_out_by_ports_as_software_does() {
             for (queue, rx) in port.rx.iter_mut().enumerate() {
                 rx.receive(0, 64, |_, frame| {
                     let mut marks = frame.windows(8).rev();
-                    let Some(from_end) = marks.position(|bytes| bytes == MARK) else {
+                    let Some(from_end) = marks.position(|bytes| bytes == mark_of(PORTS)) else {
                         return;
                     };
                     let at = frame.len() - from_end;
