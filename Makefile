@@ -18,8 +18,10 @@ FEATURES := $(if $(filter yes,$(DPDK)),--features dpdk)
 PGO ?= no
 PROFDATA := $(CURDIR)/.build/server-$(DPDK).profdata
 BUILD_ENV := env MATURIN_PEP517_ARGS="$(FEATURES)"
+# What is built once for many is optimised over all crates; what is built here, within each, in two thirds of the time.
+LTO := CARGO_PROFILE_RELEASE_LTO=thin
 ifeq ($(PGO),yes)
-BUILD_ENV += RUSTFLAGS="-Cprofile-use=$(PROFDATA)" CARGO_TARGET_DIR="$(CURDIR)/target/pgo"
+BUILD_ENV += $(LTO) RUSTFLAGS="-Cprofile-use=$(PROFDATA)" CARGO_TARGET_DIR="$(CURDIR)/target/pgo"
 endif
 
 # Tests mostly wait: more at once than there are CPUs, but not so many that they keep each other waiting.
@@ -134,7 +136,7 @@ clean: ## remove everything that was built
 
 dist/wheel.stamp: .build/venv.stamp .build/build-$(DPDK)-$(PGO).stamp pyproject.toml README.md $(RUST_SOURCES) $(PYTHON_SOURCES)
 	@$(STEP) wheel 'the wheel (the first build takes minutes)' \
-		$(BUILD_ENV) $(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+		$(BUILD_ENV) $(LTO) $(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
 	@touch $@
 
 # Another choice than the last time: build again.

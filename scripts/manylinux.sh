@@ -142,7 +142,7 @@ for arch in "${architectures[@]}"; do
     rm -f "$out"/allosaur-*"_$arch.whl"
     (
         cd "$tree"
-        export PATH="$bin:$PATH" CARGO_TARGET_DIR="$folder/target"
+        export PATH="$bin:$PATH" CARGO_TARGET_DIR="$folder/target" CARGO_PROFILE_RELEASE_LTO=thin
         LIBPCAP_LIBDIR="$folder/libpcap-$arch/lib" LIBPCAP_VER="$libpcap_version" quietly "wheels-$arch" \
             "$bin/python" -m maturin build --release --locked --strip --zig --compatibility "manylinux_${GLIBC/./_}" \
             --target "$arch-unknown-linux-gnu" --out "$out"

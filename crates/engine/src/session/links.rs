@@ -35,6 +35,7 @@ impl LinkAddresses {
 }
 
 /// Bytes of a segment for which a port has room: what its headers leave of the longest frame.
+#[inline]
 pub(super) fn segment_bytes_max(key: &FlowKey, prefix: &LinkPrefix, frame_bytes_max: usize) -> u16 {
     let headers = wire::header_bytes(key.scope.is_v6(), prefix);
     frame_bytes_max.saturating_sub(headers).clamp(1, 0xffff) as u16

@@ -143,6 +143,7 @@ impl Outbox {
     }
 
     /// Hands up to `room` bytes to the connection. Returns how many.
+    #[inline]
     pub fn write(&mut self, room: u32) -> u32 {
         let bytes = self.unwritten.min(room);
         self.unwritten -= bytes;

@@ -344,6 +344,7 @@ fn transport(key: &FlowKey) -> Transport {
 
 impl Frame<'_> {
     /// Where answers go: back to where it came from, in what it came in.
+    #[inline]
     fn reply_link(&self, info: &FlowPortInfo, to_gateway: bool) -> LinkAddresses {
         LinkAddresses {
             own: info.own_mac,

@@ -469,6 +469,7 @@ impl StatefulEngine {
     }
 
     /// Whether flows wait for room in a port's queue.
+    #[inline]
     pub fn is_blocked(&self) -> bool {
         self.blocked.iter().any(|flows| !flows.is_empty())
     }

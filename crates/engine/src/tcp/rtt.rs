@@ -66,6 +66,7 @@ impl Rtt {
     }
 
     /// The retransmission timeout in ms after `backoff` times without answer (rule 5.5).
+    #[inline]
     pub(super) fn timeout_ms(&self, backoff: u8) -> u32 {
         let first_ms = if self.is_known() {
             // Rule 2.3, with a clock of a millisecond.

@@ -78,6 +78,7 @@ impl Segment {
 
     /// The same SYN of ours, with an MSS that fits the frames of the port (RFC 6691: without any options).
     #[must_use]
+    #[inline]
     pub fn clamped(&self, mss_max: u16) -> Segment {
         Segment {
             mss: Some(self.mss.unwrap_or(MSS_BYTES_DEFAULT).min(mss_max)),

@@ -9,6 +9,7 @@ const RETRANSMISSIONS_MAX: u8 = 12;
 
 impl Connection {
     /// In how many milliseconds [`handle_timeout`](Connection::handle_timeout) is due.
+    #[inline]
     pub fn poll_timeout(&self, now_ms: u32) -> Option<u32> {
         self.timers.first_ms(now_ms)
     }

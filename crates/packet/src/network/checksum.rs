@@ -73,6 +73,7 @@ impl Sum {
 
     /// This sum and other bytes.
     #[must_use]
+    #[inline]
     pub fn and(self, bytes: &[u8]) -> Sum {
         self.and_sum(Sum::of(bytes))
     }

@@ -45,6 +45,7 @@ impl SackBlocks {
 
     /// The blocks.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.count)]
     }

@@ -23,7 +23,10 @@ use allosaur_port::PortError;
 use allosaur_port::description::PORTS_MAX;
 use clap::Parser;
 use clap::error::ErrorKind as Refusal;
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::bench::{self, BenchError};
 use crate::config::read::{Findings, Problem};
@@ -51,19 +54,19 @@ const SETUP: u8 = 3;
 /// What to print behind `error:`, and the exit code.
 struct Failure(String, u8);
 
+impl Failure {
+    fn end(self) -> ExitCode {
+        let Failure(message, code) = self;
+        output::note(format_args!("error: {message}"));
+        ExitCode::from(code)
+    }
+}
+
 /// The whole process.
 pub fn main() -> ExitCode {
-    let filter = EnvFilter::try_from_env("ALLOSAUR_LOG").unwrap_or_else(|_| "info".into());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(stderr)
-        // Without this, a log that nobody reads any more ends the server.
-        .log_internal_errors(false)
-        // <https://no-color.org>: not empty, whatever it is.
-        .with_ansi(
-            stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-        )
-        .init();
+    if let Err(failure) = log() {
+        return failure.end();
+    }
     let options = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
     let result = match options.command {
         Subcommands::Serve(options) => serve(&options),
@@ -76,11 +79,38 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure(message, code)) => {
-            output::note(format_args!("error: {message}"));
-            ExitCode::from(code)
-        }
+        Err(failure) => failure.end(),
     }
+}
+
+/// Writes what is logged to stderr, from the levels on that `ALLOSAUR_LOG` names: `debug`, or by module
+/// `warn,allosaur_server::threads=trace`.
+fn log() -> Result<(), Failure> {
+    let levels = match std::env::var("ALLOSAUR_LOG") {
+        Ok(levels) => levels.parse().map_err(|error| {
+            Failure(
+                format!(
+                    "ALLOSAUR_LOG={levels}: {error}: give a level (error, warn, info, debug, trace or off), \
+                     or MODULE=LEVEL with commas between them"
+                ),
+                WRONG_INPUT,
+            )
+        })?,
+        Err(_) => Targets::new().with_default(Level::INFO),
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(stderr)
+        // Without this, a log that nobody reads any more ends the server.
+        .log_internal_errors(false)
+        // <https://no-color.org>: not empty, whatever it is.
+        .with_ansi(
+            stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        );
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(levels)
+        .init();
+    Ok(())
 }
 
 /// Ends the process with help, or with what is wrong with the command line.

@@ -517,7 +517,7 @@ pub(super) fn join([first, second]: [u8; 2], third: u16) -> u32 {
 }
 
 /// Writes words in the order of the wire, and returns their sum.
-#[inline]
+#[inline(always)]
 pub(super) fn put_words<const N: usize>(words: [u32; N], to: &mut [u8]) -> Sum {
     let mut sum = Sum::default();
     let to = &mut to[..4 * N];

@@ -1,4 +1,5 @@
-"""The server's log has colors on a terminal, unless NO_COLOR says that nobody wants them."""
+"""The server's log: its levels are ALLOSAUR_LOG's, and it has colors on a terminal, unless NO_COLOR says that
+nobody wants them."""
 
 from __future__ import annotations
 
@@ -19,12 +20,27 @@ def test_a_log_on_a_terminal(no_color: str | None, is_colored: bool) -> None:
     assert (ESCAPE in told) == is_colored
 
 
-def written_on_a_terminal(no_color: str | None) -> bytes:
+@pytest.mark.parametrize(("levels", "is_told"), [("info", True), ("warn", False), ("allosaur_server=info", True)])
+def test_levels_are_of_the_whole_or_of_a_module(levels: str, is_told: bool) -> None:
+    assert (b"ended" in written_on_a_terminal("1", levels)) == is_told
+
+
+def test_levels_that_cannot_be_read_are_refused() -> None:
+    environment = {**os.environ, "ALLOSAUR_LOG": "allosaur_server=loud"}
+    done = subprocess.run([find_binary(), "ports"], env=environment, capture_output=True, timeout=20, check=False)
+    assert done.returncode == 2
+    assert b"error: ALLOSAUR_LOG=allosaur_server=loud: " in done.stderr
+    assert b"give a level (error, warn, info, debug, trace or off)" in done.stderr
+
+
+def written_on_a_terminal(no_color: str | None, levels: str | None = None) -> bytes:
     """What a server that starts and ends writes on its error stream, which is a terminal."""
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     if no_color is not None:
         environment["NO_COLOR"] = no_color
     environment.pop("ALLOSAUR_LOG", None)
+    if levels is not None:
+        environment["ALLOSAUR_LOG"] = levels
     ours, its = pty.openpty()
     command = [str(find_binary()), "serve", "--rpc-port", "0", "--pub-port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=its, env=environment)
