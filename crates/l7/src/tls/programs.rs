@@ -12,7 +12,7 @@ use allosaur_engine::app::{
     ProgramRun, VariablePool,
 };
 use allosaur_engine::tcp::End;
-use allosaur_engine::time::Nanos;
+use allosaur_engine::time::{Nanos, SECOND};
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::server::ServerConnection;
@@ -27,6 +27,9 @@ use super::settings::TlsSettingsError;
 
 /// Bytes of a program in a record at most (RFC 8446 section 5.1).
 const RECORD_BYTES_MAX: usize = 1 << 14;
+/// How long the peer may take to say that it closes, too. A FIN before that would have its answer come
+/// after the end (RFC 8446 section 6.1).
+const CLOSE_NOTIFY_MAX: Nanos = SECOND;
 /// How many values the random numbers have that a share is compared with.
 const DRAWS: f64 = (1_u32 << 31) as f64;
 
@@ -163,7 +166,9 @@ enum Phase {
     Handshake,
     /// The program runs.
     Open,
-    /// The program is through: what is left to be said is.
+    /// The program is through, and so is what it said: the peer shall say that it closes.
+    Lingering(Output),
+    /// What is left to be said is.
     Closing(Output),
     /// Nothing more is said.
     Over,
@@ -188,9 +193,13 @@ struct TlsProgram {
 impl TlsProgram {
     /// The session failed; what it has to say of that leaves before the flow ends.
     fn fail(&mut self, cx: &mut ApplicationContext<'_>, failure: Failure) {
-        if matches!(self.phase, Phase::Handshake | Phase::Open) {
-            failure.count(cx.rows);
-            self.phase = Phase::Closing(Output::Fail);
+        match self.phase {
+            Phase::Handshake | Phase::Open => {
+                failure.count(cx.rows);
+                self.phase = Phase::Closing(Output::Fail);
+            }
+            Phase::Lingering(end) => self.phase = Phase::Closing(end),
+            Phase::Closing(_) | Phase::Over => {}
         }
     }
 
@@ -215,6 +224,10 @@ impl TlsProgram {
         }
         match self.phase {
             Phase::Handshake => self.fail(cx, Failure::Closed),
+            Phase::Lingering(end) => {
+                self.wake_at = None;
+                self.phase = Phase::Closing(end);
+            }
             _ => self.run.handle_peer_closed(),
         }
     }
@@ -257,6 +270,20 @@ impl TlsProgram {
         Some(Output::Data)
     }
 
+    /// The program is through.
+    fn close(&mut self, now: Nanos) {
+        if let Some(session) = &mut self.session {
+            session.close();
+        }
+        let end = Output::EndProgram(self.run.end_reached());
+        self.phase = if self.is_peer_closed {
+            Phase::Closing(end)
+        } else {
+            self.wake_at = Some(now + CLOSE_NOTIFY_MAX);
+            Phase::Lingering(end)
+        };
+    }
+
     /// Lets the program go on until it waits, or has something to say.
     fn run_program(&mut self, shared: &Shared, cx: &mut ApplicationContext<'_>) {
         while self.phase == Phase::Open && self.sending.is_none() {
@@ -276,12 +303,7 @@ impl TlsProgram {
                 }
                 Action::Send { buffer } => self.sending = Some((buffer, 0)),
                 Action::WakeAt(at) => self.wake_at = Some(at),
-                Action::Close => {
-                    if let Some(session) = &mut self.session {
-                        session.close();
-                    }
-                    self.phase = Phase::Closing(Output::EndProgram(self.run.end_reached()));
-                }
+                Action::Close => self.close(cx.now),
                 Action::Reset => self.phase = Phase::Closing(Output::Reset),
                 // Nothing waits for an acknowledgment here.
                 Action::Acknowledge => {}
@@ -357,7 +379,7 @@ impl Application for TlsProgram {
         let Some(session) = &mut self.session else {
             return data.len();
         };
-        if session.has_peer_closed() || !matches!(self.phase, Phase::Handshake | Phase::Open) {
+        if session.has_peer_closed() || matches!(self.phase, Phase::Closing(_) | Phase::Over) {
             return data.len();
         }
         let mut plaintext = std::mem::take(&mut shared.plaintext);
@@ -382,7 +404,10 @@ impl Application for TlsProgram {
 
     fn handle_timeout(&mut self, _: &mut Shared, _: &mut ApplicationContext<'_>) {
         self.wake_at = None;
-        self.run.handle_timeout();
+        match self.phase {
+            Phase::Lingering(end) => self.phase = Phase::Closing(end),
+            _ => self.run.handle_timeout(),
+        }
     }
 
     fn poll_output(
@@ -402,15 +427,16 @@ impl Application for TlsProgram {
         if let Some(sending) = self.sending {
             return self.write_record(shared, sending, room, out);
         }
-        let Phase::Closing(end) = self.phase else {
-            return None;
-        };
+        // That it closes.
         if let Some(session) = &mut self.session {
             session.poll_transmit(out);
             if !out.is_empty() {
                 return Some(Output::Data);
             }
         }
+        let Phase::Closing(end) = self.phase else {
+            return None;
+        };
         self.phase = Phase::Over;
         Some(end)
     }
