@@ -1,7 +1,6 @@
 //! TLS of the flows of one side of a template: what is asked for, and what the library makes of it on
 //! each core.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
@@ -11,27 +10,12 @@ use rustls::server::NoServerSessionStorage;
 use rustls::{ClientConfig, KeyLog, ServerConfig};
 
 use super::clock::CoreClock;
+use super::identity::Identity;
 use super::library::{provider, versions};
 use super::pem::{certificates, own_reason, private_key, roots, wrong};
 use super::resumption::{ClientSessions, Tickets};
 use super::settings::{TlsSettingsError, TlsVersion};
 use super::verify::{NameCheck, Trust, Verifier};
-
-/// A certificate with its key; texts are PEM.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The certificate, and those that lead to an authority.
-    pub certificate: String,
-    /// Its key.
-    pub key: String,
-}
-
-/// Without the key.
-impl fmt::Debug for Identity {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Identity").finish_non_exhaustive()
-    }
-}
 
 /// What clients want of the certificates of servers; texts are PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,7 +70,7 @@ pub struct ServerTls {
 }
 
 /// Takes lines of a key log, in the format of NSS. It is called by data threads and must not wait.
-pub trait KeyLines: fmt::Debug + Send + Sync {
+pub trait KeyLines: std::fmt::Debug + Send + Sync {
     /// One more line, without its end.
     fn write(&self, line: String);
 }
@@ -242,8 +226,8 @@ impl CheckedClient {
     ) -> Result<(Arc<ClientConfig>, Option<Arc<ClientSessions>>), TlsSettingsError> {
         let trust = match &self.verify {
             Verify::Off => Trust::Any,
-            Verify::Authorities(text) => Trust::Roots(roots("verify", text)?),
-            Verify::Pinned(text) => Trust::Pinned(certificates("verify", text)?),
+            Verify::Authorities(text) => Trust::Roots(roots("authorities", text)?),
+            Verify::Pinned(text) => Trust::Pinned(certificates("pinned", text)?),
         };
         let common = &self.common;
         let provider = Arc::clone(&common.provider);
@@ -274,7 +258,7 @@ impl CheckedClient {
 
 impl CheckedServer {
     pub(super) fn new(tls: &ServerTls) -> Result<CheckedServer, TlsSettingsError> {
-        let no_random = || wrong("resume", "cannot be: the system gives no random numbers");
+        let no_random = || wrong("tickets", "cannot be: the system gives no random numbers");
         let tickets = tls
             .resume
             .then(|| Tickets::new().map(Arc::new).ok_or_else(no_random));

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what the library is configured with | `library`, with the time of a core in `clock` |
 //! | what sessions are made of, and why they end | `settings`, with texts of users in `pem` |
+//! | certificates of our own, given or made | `identity` |
 //! | which certificates are good | `verify` |
 //! | one end of a connection: the seam around the library | `session` |
 //! | clients of 802.1X | `client` |
@@ -14,6 +15,7 @@ mod alerts;
 mod client;
 mod clock;
 mod flow_config;
+mod identity;
 mod library;
 mod pem;
 mod programs;
@@ -24,7 +26,8 @@ mod verify;
 
 pub use client::TlsClient;
 pub use clock::CoreClock;
-pub use flow_config::{ClientTls, FlowTls, Identity, KeyLines, ServerTls, Verify};
+pub use flow_config::{ClientTls, FlowTls, KeyLines, ServerTls, Verify};
+pub use identity::{Identity, KeyKind};
 pub use programs::TlsPrograms;
 pub use session::TlsSession;
 pub use settings::{TlsError, TlsSettings, TlsSettingsError, TlsVersion};

@@ -11,7 +11,7 @@ use allosaur_engine::stateful::{Holdings, StatefulCommand};
 use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, ProgramIndex, Tunable};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_l7::tls::{
-    ClientTls, FlowTls, Identity, KeyLines, ServerTls, TlsPrograms, TlsVersion, Verify,
+    ClientTls, FlowTls, Identity, KeyKind, KeyLines, ServerTls, TlsPrograms, TlsVersion, Verify,
 };
 use allosaur_testkit::data::workspace_root;
 use world::{RUN, World};
@@ -159,6 +159,12 @@ fn programs_run_over_both_versions() {
         assert_eq!(told.rows("tls_handshakes", "full"), [FLOWS; 2]);
         assert_eq!(told.rows("tls_handshakes", "resumed"), [0; 2]);
         assert_eq!(told.world.sides()[0].flows.outcomes.http_2xx, FLOWS);
+        for side in told.world.sides() {
+            assert_eq!(
+                side.flows.tcp.rcvafterclose, 0,
+                "both wait for close_notify"
+            );
+        }
         let times = told.world.engine.times(RUN).expect("it runs");
         assert_eq!(times.handshake.total(), FLOWS);
     }
@@ -182,6 +188,30 @@ fn records_survive_links_that_lose_and_reorder() {
         let told = run_in(world, compiled(&spec, Some(&client), Some(&server_tls())));
         assert_eq!(told.completed(), [FLOWS; 2], "{version}");
         assert_eq!(told.rows("tls_handshakes", "full"), [FLOWS; 2]);
+    }
+}
+
+#[test]
+fn certificates_that_are_made_are_good_for_their_name() {
+    for kind in [KeyKind::P256, KeyKind::P384, KeyKind::Ed25519] {
+        for (name, asked) in [
+            ("a.example.org", "a.example.org"),
+            ("192.0.2.1", "192.0.2.1"),
+        ] {
+            let made = Identity::made(kind, name).expect("it can be");
+            let client = ClientTls {
+                server_name: Some(asked.to_owned()),
+                verify: Verify::Authorities(made.certificate.clone()),
+                ..ClientTls::default()
+            };
+            let server = ServerTls {
+                identity: made,
+                ..server_tls()
+            };
+            let told = run(&client, &server);
+            assert_eq!(told.completed(), [FLOWS; 2], "{kind:?} {name}");
+            assert_eq!(told.rows("tls_handshakes", "full"), [FLOWS; 2]);
+        }
     }
 }
 
@@ -488,5 +518,8 @@ fn what_cannot_be_is_refused_by_the_name_of_its_field() {
         verify: Verify::Authorities(String::new()),
         ..ClientTls::default()
     });
-    assert!(told.starts_with("verify: has no certificate"), "{told}");
+    assert!(
+        told.starts_with("authorities: has no certificate"),
+        "{told}"
+    );
 }
