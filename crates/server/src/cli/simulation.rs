@@ -1,6 +1,7 @@
 //! The options of `sim-stateful`, and the plan that they make.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use allosaur_engine::time::{Nanos, SECOND};
 use clap::Args;
@@ -86,6 +87,7 @@ impl SimStatefulOptions {
             ipv6: self.ipv6,
             settings: SimSettings {
                 seed: self.seed,
+                unix_time: unix_time(),
                 cores: self.cores,
                 flows_max: FLOWS_MAX,
                 mtu: self.mtu,
@@ -102,6 +104,12 @@ impl SimStatefulOptions {
             },
         }
     }
+}
+
+/// The time since 1970: certificates of users are judged by it.
+fn unix_time() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as Nanos)
 }
 
 fn nanos(seconds: f64) -> Nanos {

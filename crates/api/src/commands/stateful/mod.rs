@@ -1,7 +1,7 @@
 //! The words of stateful traffic.
 //!
 //! The commands, one file a noun, and the JSON of a profile ([`profile`], its programs in [`command`],
-//! its tunables in [`tunables`]) and of a topology ([`topology`]). Limits of values are the server's.
+//! its tunables in [`tunables`], its TLS in [`tls`]) and of a topology ([`topology`]). Limits of values are the server's.
 
 pub mod clients;
 pub mod command;
@@ -11,6 +11,7 @@ pub mod latency;
 pub mod profile;
 pub mod profiles;
 pub mod runs;
+pub mod tls;
 pub mod topology;
 pub mod tunables;
 pub mod tunnels;
@@ -68,6 +69,18 @@ pub(crate) fn flag_or_no(fields: &Fields<'_>, name: &str) -> Result<bool, FieldE
 pub(crate) fn bytes(fields: &Fields<'_>, name: &str) -> Result<Vec<u8>, FieldError> {
     let numbers = fields.uint_array(name, 255, "byte")?;
     Ok(numbers.into_iter().map(|number| number as u8).collect())
+}
+
+/// A list of strings; a missing one is empty.
+pub(crate) fn strings<'a>(fields: &Fields<'a>, name: &str) -> Result<Vec<&'a str>, FieldError> {
+    let Some(values) = fields.optional(name, Fields::array)? else {
+        return Ok(Vec::new());
+    };
+    let string = |(i, value): (usize, &'a Value)| {
+        let problem = || fields.bad(name, format!("has at place {i} no string, but {value}"));
+        value.as_str().ok_or_else(problem)
+    };
+    values.iter().enumerate().map(string).collect()
 }
 
 /// Each object of a list, read by `read`.

@@ -9,8 +9,9 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use super::command::ProgramCommand;
+use super::tls::{TlsClient, TlsServer};
 use super::tunables::Tunables;
-use super::{bytes, flag, flag_or_no, number, number32, objects};
+use super::{bytes, flag, flag_or_no, number, number32, objects, strings};
 use crate::fields::{FieldError, Fields};
 
 /// A profile.
@@ -140,6 +141,8 @@ pub struct Client {
     pub core_base: u8,
     /// `glob_info`.
     pub tunables: Tunables,
+    /// `tls`: its program runs over TLS. Allosaur's own.
+    pub tls: Option<TlsClient>,
 }
 
 /// The server's side of a template.
@@ -151,6 +154,8 @@ pub struct Server {
     pub associations: Vec<Association>,
     /// `glob_info`.
     pub tunables: Tunables,
+    /// `tls`: its program runs over TLS. Allosaur's own.
+    pub tls: Option<TlsServer>,
 }
 
 /// Whom a server answers.
@@ -343,6 +348,7 @@ fn client(fields: &Fields<'_>) -> Result<Client, FieldError> {
         cont: flag_or_no(fields, "cont")?,
         core_base: fields.optional("core_base", Fields::byte)?.unwrap_or(0),
         tunables: Tunables::parse(fields, "glob_info")?,
+        tls: fields.optional("tls", TlsClient::parse)?,
     })
 }
 
@@ -371,6 +377,7 @@ fn server(fields: &Fields<'_>) -> Result<Server, FieldError> {
         program: number32(fields, "program_index")?,
         associations: values.map(association).collect::<Result<_, _>>()?,
         tunables: Tunables::parse(fields, "glob_info")?,
+        tls: fields.optional("tls", TlsServer::parse)?,
     })
 }
 
@@ -399,18 +406,6 @@ fn l7_map(fields: &Fields<'_>, name: &str) -> Result<L7Map, FieldError> {
         masks: map.optional("mask", bytes)?.unwrap_or_default(),
         values: map.optional("value", bytes)?,
     })
-}
-
-/// A list of strings; a missing one is empty.
-fn strings<'a>(fields: &Fields<'a>, name: &str) -> Result<Vec<&'a str>, FieldError> {
-    let Some(values) = fields.optional(name, Fields::array)? else {
-        return Ok(Vec::new());
-    };
-    let string = |(i, value): (usize, &'a Value)| {
-        let problem = || fields.bad(name, format!("has at place {i} no string, but {value}"));
-        value.as_str().ok_or_else(problem)
-    };
-    values.iter().enumerate().map(string).collect()
 }
 
 fn draw_list<'a>(fields: &Fields<'a>) -> Result<DrawList<'a>, FieldError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use allosaur_engine::template::{CompiledProfile, Layout};
 
-use super::profile::compile_as;
+use super::read_profile::compile_as;
 use crate::control::files::CaptureFiles;
 use crate::control::job::Work;
 

@@ -1,6 +1,4 @@
-//! From the JSON of a stateful profile to what the engine is asked to do.
-//!
-//! The simulator reads its profiles here too.
+//! From the fields of a stateful profile to what the engine is asked to do.
 
 use allosaur_api::commands::stateful::command::{
     CmpOp, Condition as JsonCondition, ProgramCommand as JsonCommand,
@@ -14,13 +12,11 @@ use allosaur_engine::app::{
     DrawsSpec, ProgramCommand, ProgramSpec, TICK, Transport,
 };
 use allosaur_engine::template::{
-    AssociationSpec, ClientSpec, CompiledProfile, Distribution, HostNetwork, HostTag, L7Map,
-    Layout, PerCore, PoolSpec, ProfileError, ProfileSpec, ServerSpec, Side, TUNABLES, TemplateSpec,
-    Tunable, TunablesSpec,
+    AssociationSpec, ClientSpec, Distribution, HostNetwork, HostTag, L7Map, PerCore, PoolSpec,
+    ProfileError, ProfileSpec, ServerSpec, Side, TUNABLES, TemplateSpec, TunablesSpec,
 };
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use base64::Engine as _;
-use serde_json::Value;
 use thiserror::Error;
 
 /// Why a profile cannot be used. Displays as one sentence that names the place.
@@ -58,24 +54,12 @@ pub enum StatefulError {
         "ip_gen_dist_list[{0}].emulation: the simulator has no emulated clients: give the pool a range of addresses (ip_start, ip_end), or run the profile on a server"
     )]
     NotEmulated(usize),
+    /// The TLS of a template's side.
+    #[error("{0}: {1}")]
+    Tls(String, String),
     /// What the fields say together.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-}
-
-/// Reads a profile and compiles it for the cores that there are.
-pub fn compile(text: &str, layout: Layout) -> Result<CompiledProfile, StatefulError> {
-    compile_as(text, false, layout)
-}
-
-/// Reads a profile, and what its connections draw.
-pub fn read(text: &str) -> Result<(ProfileSpec, DrawsSpec), StatefulError> {
-    if text.len() > STATEFUL_PROFILE_BYTES_MAX {
-        return Err(StatefulError::TooLarge(text.len()));
-    }
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| StatefulError::Json(error.to_string()))?;
-    convert(&json::Profile::parse(&value)?)
 }
 
 /// Converts a profile.
@@ -392,20 +376,4 @@ fn unknown(path: &str, section: &str, name: &str) -> StatefulError {
         path: format!("{path}.{section}.{name}"),
         known,
     }
-}
-/// The same; with all its addresses IPv6, if `ipv6` says so.
-pub(super) fn compile_as(
-    text: &str,
-    ipv6: bool,
-    layout: Layout,
-) -> Result<CompiledProfile, StatefulError> {
-    let (mut spec, draws) = read(text)?;
-    if ipv6 {
-        let templates = spec.templates.iter_mut();
-        let own = templates.flat_map(|t| [&mut t.client.tunables, &mut t.server.tunables]);
-        for tunables in own.chain([&mut spec.client, &mut spec.server]) {
-            tunables.set(Tunable::Ipv6Enable, 1);
-        }
-    }
-    Ok(CompiledProfile::compile_with(&spec, &draws, layout)?)
 }

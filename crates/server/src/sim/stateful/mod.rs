@@ -26,7 +26,8 @@ use allosaur_engine::app::ProgramCommand;
 use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, Tunable};
 use allosaur_engine::time::{Nanos, SECOND};
 
-use crate::control::stateful::profile::{self, StatefulError};
+use crate::control::stateful::profile::StatefulError;
+use crate::control::stateful::read_profile;
 
 pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
@@ -83,17 +84,21 @@ pub struct Prepared {
 /// # Errors
 /// What is wrong with the profile.
 pub fn compile(text: &str, plan: &Plan) -> Result<Prepared, StatefulError> {
-    let (mut spec, draws) = profile::read(text)?;
-    if let Some(pool) = spec.pools.iter().position(|pool| pool.hosts.is_some()) {
+    let mut read = read_profile::read(text)?;
+    if let Some(pool) = read.spec.pools.iter().position(|pool| pool.hosts.is_some()) {
         return Err(StatefulError::NotEmulated(pool));
     }
-    prepare(&mut spec, plan);
+    prepare(&mut read.spec, plan);
     let layout = Layout {
         cores: plan.settings.cores,
         pairs: 1,
     };
-    let compiled = CompiledProfile::compile_with(&spec, &draws, layout)?;
-    let mut commands = spec.programs.iter().flat_map(|program| &program.commands);
+    let compiled = read.compile(layout)?;
+    let mut commands = read
+        .spec
+        .programs
+        .iter()
+        .flat_map(|program| &program.commands);
     Ok(Prepared {
         profile: Arc::new(compiled),
         resets: commands.any(|command| *command == ProgramCommand::Reset),

@@ -50,6 +50,8 @@ const ROOM_AFTER: Nanos = 10 * MICROSECOND;
 pub struct SimSettings {
     /// Where all that is random begins.
     pub seed: u64,
+    /// How long it is since 1970 when it begins: by this, certificates are judged.
+    pub unix_time: Nanos,
     /// Data cores of each side.
     pub cores: u32,
     /// Flows at the same time, of each core and side.
@@ -69,6 +71,7 @@ impl SimSettings {
     pub fn perfect(seed: u64, round_trip: Nanos) -> SimSettings {
         SimSettings {
             seed,
+            unix_time: 0,
             cores: 1,
             flows_max: 1 << 20,
             mtu: MTU_MAX,
@@ -418,7 +421,8 @@ impl Host {
             seed: SimRng::new(settings.seed, purpose).bits(),
         };
         Host {
-            engine: StatefulEngine::new(config, START),
+            engine: StatefulEngine::new(config, START)
+                .with_unix_offset(settings.unix_time.saturating_sub(START)),
             queue: Queue::new(settings.room),
             is_fresh: false,
         }

@@ -3,7 +3,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use allosaur_engine::StatelessEngine;
 use allosaur_engine::stateful::{Config, StatefulCommand, StatefulEngine};
@@ -51,10 +51,10 @@ pub struct FlowLinks {
     pub receive: Arc<ReceiveBlock>,
 }
 
-/// The calendar's milliseconds; they go round.
-fn calendar_ms() -> u32 {
+/// The time since 1970.
+fn since_1970() -> Duration {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u32)
+    since.unwrap_or_default()
 }
 
 impl FlowState {
@@ -75,10 +75,15 @@ impl FlowState {
                 rx_ports.push(FlowRxPort::new(number, side, queue));
             }
         }
+        let since_1970 = since_1970();
+        let unix_offset = (since_1970.as_nanos() as Nanos).saturating_sub(now);
         FlowState {
             rx_ports,
             sent: vec![TransmitCounters::default(); config.ports.len()],
-            engine: StatefulEngine::new(config, now).with_tcp_clock(calendar_ms()),
+            engine: StatefulEngine::new(config, now)
+                // Milliseconds that go round.
+                .with_tcp_clock(since_1970.as_millis() as u32)
+                .with_unix_offset(unix_offset),
             forward: links.forward,
             awake: AwakePolicy::new(links.receive),
             publisher: FlowPublisher::new(links.arrivals),

@@ -2,7 +2,7 @@
 
 use allosaur_engine::app::{Addon, BufferIndex, Transport};
 use allosaur_engine::template::{Layout, PoolShare, Server, Side, TemplateIndex};
-use allosaur_server::control::stateful::profile::{compile, read};
+use allosaur_server::control::stateful::read_profile::{compile, read};
 use allosaur_testkit::data;
 
 use super::small;
@@ -43,7 +43,7 @@ fn profiles_of_the_data_become_what_they_say() {
     let folder = data::folder("profiles-stateful");
     for (name, templates, programs, rate, bytes) in FACTS {
         let text = data::text(&folder.join(name).with_extension("json"));
-        let (spec, _) = read(&text).expect("the profile is right");
+        let spec = read(&text).expect("the profile is right").spec;
         assert_eq!(spec.programs.len(), programs, "{name}");
         let compiled = compile(&text, Layout::SMALLEST).expect("the profile is right");
         assert_eq!(compiled.templates().len(), templates, "{name}");

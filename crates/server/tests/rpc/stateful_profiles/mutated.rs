@@ -1,7 +1,7 @@
 //! Any change anywhere: an error that says something or a profile, never a panic.
 
 use allosaur_engine::template::Layout;
-use allosaur_server::control::stateful::profile::compile;
+use allosaur_server::control::stateful::read_profile::compile;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};

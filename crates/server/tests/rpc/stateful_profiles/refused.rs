@@ -2,7 +2,7 @@
 
 use allosaur_api::limits::STATEFUL_PROFILE_BYTES_MAX;
 use allosaur_engine::template::Layout;
-use allosaur_server::control::stateful::profile::compile;
+use allosaur_server::control::stateful::read_profile::compile;
 use serde_json::{Value, json};
 
 use super::small;
@@ -263,4 +263,86 @@ fn a_number_for_add_ons_is_a_number() {
     assert!(self::text(&profile).contains("assoc[0].assoc_id"));
     profile["templates"][0]["server_template"]["assoc"][0]["assoc_id"] = json!(7);
     assert!(compile(&profile.to_string(), Layout::SMALLEST).is_ok());
+}
+
+/// What is wrong with the TLS of a side of the small profile's first template.
+fn tls(side: &str, tls: Value) -> String {
+    let mut profile = small::profile();
+    let template = small::place(&mut profile, &format!("templates/0/{side}_template"));
+    template["tls"] = tls;
+    if let Some(rule) = template.pointer_mut("/assoc/0") {
+        rule.as_object_mut().expect("an object").remove("l7_map");
+    }
+    text(&profile)
+}
+
+#[test]
+fn fields_of_tls_are_named() {
+    let path = "templates[0].client_template.tls";
+    let told = tls("client", json!({"pined": "x"}));
+    assert!(
+        told.contains(&format!("{path}.pined' is not known; there are version")),
+        "{told}"
+    );
+    let told = tls("client", json!({"tickets": true}));
+    assert!(
+        told.contains("tls.tickets' is a field of the server's side"),
+        "{told}"
+    );
+    let told = tls("client", json!({"resume": 2}));
+    assert!(told.contains("a share from 0 to 1"), "{told}");
+    let told = tls("client", json!({"pinned": "x", "authorities": "y"}));
+    assert!(told.contains("beside authorities"), "{told}");
+    let told = tls("client", json!({"authorities": "none"}));
+    assert!(
+        told.starts_with(&format!("{path}.authorities: has no certificate")),
+        "{told}"
+    );
+    let told = tls("server", json!({"certificate": "x"}));
+    assert!(told.contains("tls.key' is missing"), "{told}");
+    let told = tls("server", json!({"server_name": "no name"}));
+    assert!(
+        told.starts_with("templates[0].server_template.tls.server_name: \"no name\" cannot be"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_certificate_must_fit_its_key() {
+    let pem = |name: &str| {
+        let path = allosaur_testkit::data::workspace_root().join("tests/data/tls");
+        std::fs::read_to_string(path.join(name)).expect("it is there")
+    };
+    let other = json!({"certificate": pem("server.pem"), "key": pem("client.key")});
+    let told = tls("server", other);
+    assert_eq!(
+        told,
+        "templates[0].server_template.tls.key: is not the key of certificate; give the one that the \
+         certificate was made for"
+    );
+}
+
+#[test]
+fn programs_that_cannot_run_over_tls_are_named() {
+    let mut profile = small::profile();
+    let template = small::place(&mut profile, "templates/0/client_template");
+    template["tls"] = json!({});
+    let program = template["program_index"].to_string();
+    let commands = small::place(&mut profile, &format!("program_list/{program}/commands"));
+    let commands = commands.as_array_mut().expect("a list");
+    let at = commands.len();
+    commands.push(json!({"name": "set_template", "tg_id": 0}));
+    commands.push(json!({"name": "exec_template"}));
+    let told = text(&profile);
+    let place = format!("templates[0].client_template.tls: of program_list[{program}]");
+    let step = format!("command {} opens a flow of another template", at + 1);
+    assert!(told.starts_with(&place) && told.contains(&step), "{told}");
+    let told = {
+        let mut profile = small::profile();
+        let server = small::place(&mut profile, "templates/0/server_template");
+        server["tls"] = json!({});
+        server["assoc"][0]["l7_map"] = json!([0]);
+        text(&profile)
+    };
+    assert!(told.contains("stands beside assoc[0].l7_map"), "{told}");
 }

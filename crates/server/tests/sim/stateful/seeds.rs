@@ -130,6 +130,7 @@ fn settings(chance: &mut SimRng, seed: u64) -> SimSettings {
     }
     SimSettings {
         seed,
+        unix_time: 0,
         cores: 1 + chance.below(2) as u32,
         flows_max: 1024,
         // Without a draw, so that seeds stay what they were.
