@@ -17,7 +17,7 @@ To say which flows to open (stateful traffic):
     ASTFProfile, ASTFProfileLight, ASTFTemplate, ASTFTCPClientTemplate, ASTFTCPServerTemplate,
     ASTFProgram, ASTFCapInfo, ASTFTCPInfo, ASTFIPGen, ASTFIPGenDist, ASTFIPGenGlobal,
     ASTFAssociation, ASTFAssociationRule, ASTFGlobalInfo, ASTFGlobalInfoPerTemplate,
-    ASTFCluster, ASTFTCPOptions, ASTFTopology, TopoVIF, TopoGW
+    ASTFCluster, ASTFTCPOptions, TLS, ASTFTopology, TopoVIF, TopoGW
 To make the commands of its programs one by one:
     ASTFCmd, ASTFCmdSend, ASTFCmdRecv, ASTFCmdRecvUntilClose, ASTFCmdTxPkt, ASTFCmdRecvMsg,
     ASTFCmdKeepaliveMsg, ASTFCmdCloseMsg, ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdReset,
@@ -135,6 +135,9 @@ if TYPE_CHECKING:
         ASTFTCPServerTemplate,
         ASTFTemplate,
     )
+    from .stateful._tls import (
+        TLS,
+    )
     from .stateful._topology import ASTFTopology, TopoGW, TopoVIF
     from .stateful._tunables import (
         ASTFGlobalInfo,
@@ -169,6 +172,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STLVM",
+    "TLS",
     "VLAN",
     "ASTFAssociation",
     "ASTFAssociationRule",
@@ -324,6 +328,7 @@ _HOMES = {
     "STLVM": "streams._program",
     "ServiceContext": "services._context",
     "ServicePipe": "services._pipe",
+    "TLS": "stateful._tls",
     "VLAN": "packets._vlan",
 }
 _HOMES_BY_PREFIX = (

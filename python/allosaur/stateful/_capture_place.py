@@ -22,7 +22,7 @@ def find_capture(name: str | Path) -> Path:
     if not isinstance(name, (str, Path)):
         raise ASTFError(f"file is {name!r}, give the name of a capture")
     path = Path(name)
-    places = [path] if path.is_absolute() else [*_beside_profile(path), path]
+    places = [path] if path.is_absolute() else [*beside_profile(path), path]
     if path.parent == Path():
         places.append(SHIPPED / path)
     for place in places:
@@ -39,7 +39,7 @@ def find_capture(name: str | Path) -> Path:
     )
 
 
-def _beside_profile(path: Path) -> list[Path]:
+def beside_profile(path: Path) -> list[Path]:
     """The place relative to the file of the ``get_profile`` that runs, if one does."""
     frame = sys._getframe()
     while frame is not None:

@@ -7,9 +7,11 @@ from typing import Any
 from ._addresses import ASTFIPGen
 from ._arguments import U16_MAX, U32_MAX, flag, number, of_kind, whole
 from ._association import ASTFAssociation, ASTFAssociationRule
-from ._errors import ASTFError, ASTFErrorBadTG
+from ._commands import ASTFCmdExecTemplate
+from ._errors import ASTFError, ASTFErrorBadParamCombination, ASTFErrorBadTG
 from ._program import ASTFProgram
 from ._replace import Pattern, Values
+from ._tls import TLS
 from ._tunables import ASTFGlobalInfoPerTemplate
 
 _GROUP_CHARS_MAX = 20
@@ -56,7 +58,7 @@ class ASTFTCPClientTemplate:
     ``cps`` flows begin each second (times the multiplier of the start) to ``port``. ``limit`` is how many
     begin in all; with ``cont`` a flow that ends makes room for another, so that ``limit`` are open at a
     time. ``core_base`` is the core to begin with when ``limit`` is less than the cores. TCP and UDP
-    alike. Raises ``ASTFError``.
+    alike. With ``tls`` the program runs over TLS. Raises ``ASTFError``.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class ASTFTCPClientTemplate:
         limit: int | None = None,
         cont: bool | None = None,
         core_base: int | None = None,
+        tls: TLS | None = None,
     ) -> None:
         where = "ASTFTCPClientTemplate"
         of_kind(where, "ip_gen", ip_gen, ASTFIPGen)
@@ -88,6 +91,7 @@ class ASTFTCPClientTemplate:
         self.limit = whole(where, "limit", limit, 0, U32_MAX) if limit is not None else 0
         self.cont = flag(where, "cont", cont) if cont is not None else False
         self.core_base = whole(where, "core_base", core_base, 0, _CORE_MAX) if core_base is not None else None
+        self.tls = _checked_tls(where, tls, "client", program)
 
     def is_stream(self) -> bool:
         """Whether it is for TCP."""
@@ -113,17 +117,23 @@ class ASTFTCPClientTemplate:
                 fields["core_base"] = self.core_base
         if self.glob_info is not None:
             fields["glob_info"] = self.glob_info.to_json()
+        if self.tls is not None:
+            fields["tls"] = self.tls.to_json()
         return fields
 
 
 class ASTFTCPServerTemplate:
-    """The server's side: its program, and by which rules it knows its flows. TCP and UDP alike."""
+    """The server's side: its program, and by which rules it knows its flows. TCP and UDP alike.
+
+    With ``tls`` the program runs over TLS. Raises ``ASTFError``.
+    """
 
     def __init__(
         self,
         program: ASTFProgram | None = None,
         assoc: ASTFAssociation | ASTFAssociationRule | None = None,
         glob_info: ASTFGlobalInfoPerTemplate | None = None,
+        tls: TLS | None = None,
     ) -> None:
         where = "ASTFTCPServerTemplate"
         of_kind(where, "program", program, ASTFProgram)
@@ -135,6 +145,12 @@ class ASTFTCPServerTemplate:
         self.program = program
         self.assoc = ASTFAssociation(given) if isinstance(given, ASTFAssociationRule) else given
         self.glob_info = glob_info
+        self.tls = _checked_tls(where, tls, "server", program)
+        if tls is not None and any(rule.l7_map for rule in self.assoc.rules):
+            raise ASTFErrorBadParamCombination(
+                f"{where}: tls stands beside an l7_map, which would look at the handshake: "
+                f"tell servers apart by port or address"
+            )
 
     def is_stream(self) -> bool:
         """Whether it is for TCP."""
@@ -145,6 +161,8 @@ class ASTFTCPServerTemplate:
         fields: dict[str, Any] = {"program_index": program_index, "assoc": self.assoc.to_json()}
         if self.glob_info is not None:
             fields["glob_info"] = self.glob_info.to_json()
+        if self.tls is not None:
+            fields["tls"] = self.tls.to_json()
         return fields
 
 
@@ -203,6 +221,23 @@ class ASTFTemplate:
             raise ASTFError(f"ASTFTemplate: side is {side!r}, give 'c' for the client or 's' for the server")
         both = self.client_template.program, self.server_template.program
         return both if side == "c" else (both[1], both[0])
+
+
+def _checked_tls(where: str, tls: Any, side: str, program: ASTFProgram) -> TLS | None:
+    """Refuse TLS that is not for that side, or not for this program. Raises ``ASTFError``."""
+    if tls is None:
+        return None
+    of_kind(where, "tls", tls, TLS)
+    given: TLS = tls
+    given.check(side)
+    if not program.is_stream():
+        raise ASTFErrorBadParamCombination(f"{where}: tls is for TCP and the program for UDP: leave it out")
+    if any(isinstance(command, ASTFCmdExecTemplate) for command in program.commands):
+        raise ASTFErrorBadParamCombination(
+            f"{where}: the program opens flows of other templates (exec_template), as none over TLS can: "
+            f"leave out tls, or exec_template"
+        )
+    return given
 
 
 def check_group(where: str, tg_name: Any) -> None:
