@@ -1,6 +1,6 @@
 //! The JSON of the commands of a program.
 
-use super::{duration, flag_or_no, number, number32};
+use super::values::{duration, flag_or_no, number, number32};
 use crate::fields::{FieldError, Fields};
 
 /// A command, by its `name`.

@@ -9,9 +9,9 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use super::command::ProgramCommand;
-use super::tls::{TlsClient, TlsServer};
+use super::tls::{TlsClientFields, TlsServerFields};
 use super::tunables::Tunables;
-use super::{bytes, flag, flag_or_no, number, number32, objects, strings};
+use super::values::{bytes, flag, flag_or_no, number, number32, objects, strings};
 use crate::fields::{FieldError, Fields};
 
 /// A profile.
@@ -142,7 +142,7 @@ pub struct Client {
     /// `glob_info`.
     pub tunables: Tunables,
     /// `tls`: its program runs over TLS. Allosaur's own.
-    pub tls: Option<TlsClient>,
+    pub tls: Option<TlsClientFields>,
 }
 
 /// The server's side of a template.
@@ -155,7 +155,7 @@ pub struct Server {
     /// `glob_info`.
     pub tunables: Tunables,
     /// `tls`: its program runs over TLS. Allosaur's own.
-    pub tls: Option<TlsServer>,
+    pub tls: Option<TlsServerFields>,
 }
 
 /// Whom a server answers.
@@ -348,7 +348,7 @@ fn client(fields: &Fields<'_>) -> Result<Client, FieldError> {
         cont: flag_or_no(fields, "cont")?,
         core_base: fields.optional("core_base", Fields::byte)?.unwrap_or(0),
         tunables: Tunables::parse(fields, "glob_info")?,
-        tls: fields.optional("tls", TlsClient::parse)?,
+        tls: fields.optional("tls", TlsClientFields::parse)?,
     })
 }
 
@@ -377,7 +377,7 @@ fn server(fields: &Fields<'_>) -> Result<Server, FieldError> {
         program: number32(fields, "program_index")?,
         associations: values.map(association).collect::<Result<_, _>>()?,
         tunables: Tunables::parse(fields, "glob_info")?,
-        tls: fields.optional("tls", TlsServer::parse)?,
+        tls: fields.optional("tls", TlsServerFields::parse)?,
     })
 }
 

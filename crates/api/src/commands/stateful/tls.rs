@@ -2,7 +2,7 @@
 //!
 //! A field that nobody knows is an error here: who misspells `pinned` would verify nothing.
 
-use super::{flag, strings};
+use super::values::{flag, strings};
 use crate::fields::{FieldError, Fields};
 
 /// The name in a certificate that is made for a server without one of its own.
@@ -10,7 +10,7 @@ const MADE_NAME: &str = "localhost";
 
 /// What both sides choose.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TlsCommon {
+pub struct TlsCommonFields {
     /// `version`: the only one, `1.2` or `1.3`; both if it is missing.
     pub version: Option<&'static str>,
     /// `suites`: cipher suites by the names of IANA; all that there are if it is missing.
@@ -49,9 +49,9 @@ pub enum TlsTrust {
 
 /// TLS of a template's clients.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TlsClient {
+pub struct TlsClientFields {
     /// What both sides choose.
-    pub common: TlsCommon,
+    pub common: TlsCommonFields,
     /// `server_name`: said to the server (SNI), and verified.
     pub server_name: Option<String>,
     /// `authorities`, or `pinned`.
@@ -64,9 +64,9 @@ pub struct TlsClient {
 
 /// TLS of a template's servers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TlsServer {
+pub struct TlsServerFields {
     /// What both sides choose.
-    pub common: TlsCommon,
+    pub common: TlsCommonFields,
     /// `certificate` and `key`, or what is made in their place.
     pub identity: TlsServerIdentity,
     /// `tickets`: whether clients may resume sessions.
@@ -93,15 +93,15 @@ const SERVER: [&str; 3] = ["server_name", "certificate_kind", "tickets"];
 /// Of which kinds the keys of made certificates may be.
 const KINDS: [&str; 3] = ["p256", "p384", "ed25519"];
 
-impl TlsClient {
+impl TlsClientFields {
     /// Reads the TLS of clients.
-    pub(super) fn parse(fields: &Fields<'_>, name: &str) -> Result<TlsClient, FieldError> {
+    pub(super) fn parse(fields: &Fields<'_>, name: &str) -> Result<TlsClientFields, FieldError> {
         let fields = fields.object(name)?;
         refuse_others(&fields, &CLIENT, &SERVER, "the server's side")?;
         let authorities = fields.optional("authorities", text)?;
         let pinned = fields.optional("pinned", text)?;
-        Ok(TlsClient {
-            common: TlsCommon::parse(&fields)?,
+        Ok(TlsClientFields {
+            common: TlsCommonFields::parse(&fields)?,
             server_name: fields.optional("server_name", text)?,
             trust: match (authorities, pinned) {
                 (None, None) => TlsTrust::Any,
@@ -118,9 +118,9 @@ impl TlsClient {
     }
 }
 
-impl TlsServer {
+impl TlsServerFields {
     /// Reads the TLS of servers.
-    pub(super) fn parse(fields: &Fields<'_>, name: &str) -> Result<TlsServer, FieldError> {
+    pub(super) fn parse(fields: &Fields<'_>, name: &str) -> Result<TlsServerFields, FieldError> {
         let fields = fields.object(name)?;
         refuse_others(&fields, &SERVER, &CLIENT, "the client's side")?;
         let kind = fields.optional("certificate_kind", |fields, name| {
@@ -146,22 +146,22 @@ impl TlsServer {
                 TlsServerIdentity::Given(given)
             }
         };
-        Ok(TlsServer {
-            common: TlsCommon::parse(&fields)?,
+        Ok(TlsServerFields {
+            common: TlsCommonFields::parse(&fields)?,
             identity,
             tickets: fields.optional("tickets", flag)?.unwrap_or(true),
         })
     }
 }
 
-impl TlsCommon {
-    fn parse(fields: &Fields<'_>) -> Result<TlsCommon, FieldError> {
+impl TlsCommonFields {
+    fn parse(fields: &Fields<'_>) -> Result<TlsCommonFields, FieldError> {
         let version = |fields: &Fields<'_>, name: &str| fields.one_of(name, &["1.2", "1.3"]);
         let list = |name: &str| -> Result<Vec<String>, FieldError> {
             let given = strings(fields, name)?;
             Ok(given.into_iter().map(str::to_owned).collect())
         };
-        Ok(TlsCommon {
+        Ok(TlsCommonFields {
             version: fields.optional("version", version)?,
             suites: list("suites")?,
             alpn: list("alpn")?,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{bytes, flag, number};
+use super::values::{bytes, flag, number};
 use crate::fields::{FieldError, Fields};
 
 /// The tunables of a side.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use allosaur_api::commands::stateful::profile as json;
 use allosaur_api::commands::stateful::tls::{
-    TlsClient, TlsCommon, TlsIdentity, TlsServer, TlsServerIdentity, TlsTrust,
+    TlsClientFields, TlsCommonFields, TlsIdentity, TlsServerFields, TlsServerIdentity, TlsTrust,
 };
 use allosaur_engine::app::{ProgramCommand, ProgramSpec, Transport};
 use allosaur_engine::template::{
@@ -39,8 +39,8 @@ pub(super) struct TlsProgram {
 /// The TLS of one side.
 #[derive(Clone, Debug, PartialEq)]
 enum SideTls {
-    Client(TlsClient),
-    Server(TlsServer),
+    Client(TlsClientFields),
+    Server(TlsServerFields),
 }
 
 impl SideTls {
@@ -167,7 +167,7 @@ pub(super) fn secure(
     Ok(compiled)
 }
 
-fn client(tls: &TlsClient) -> ClientTls {
+fn client(tls: &TlsClientFields) -> ClientTls {
     ClientTls {
         common: common(&tls.common),
         server_name: tls.server_name.clone(),
@@ -181,7 +181,7 @@ fn client(tls: &TlsClient) -> ClientTls {
     }
 }
 
-fn server(tls: &TlsServer) -> Result<ServerTls, TlsSettingsError> {
+fn server(tls: &TlsServerFields) -> Result<ServerTls, TlsSettingsError> {
     Ok(ServerTls {
         common: common(&tls.common),
         identity: match &tls.identity {
@@ -192,7 +192,7 @@ fn server(tls: &TlsServer) -> Result<ServerTls, TlsSettingsError> {
     })
 }
 
-fn common(tls: &TlsCommon) -> FlowTls {
+fn common(tls: &TlsCommonFields) -> FlowTls {
     FlowTls {
         version: tls.version.map(|version| match version {
             "1.2" => TlsVersion::V1_2,
