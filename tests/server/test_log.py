@@ -20,14 +20,17 @@ def test_a_log_on_a_terminal(no_color: str | None, is_colored: bool) -> None:
     assert (ESCAPE in told) == is_colored
 
 
-@pytest.mark.parametrize(("levels", "is_told"), [("info", True), ("warn", False), ("allosaur_server=info", True)])
+@pytest.mark.parametrize(
+    ("levels", "is_told"), [("info", True), ("warn", False), ("allosaur_server=info", True)]
+)
 def test_levels_are_of_the_whole_or_of_a_module(levels: str, is_told: bool) -> None:
     assert (b"ended" in written_on_a_terminal("1", levels)) == is_told
 
 
 def test_levels_that_cannot_be_read_are_refused() -> None:
     environment = {**os.environ, "ALLOSAUR_LOG": "allosaur_server=loud"}
-    done = subprocess.run([find_binary(), "ports"], env=environment, capture_output=True, timeout=20, check=False)
+    command = [find_binary(), "ports"]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=20, check=False)
     assert done.returncode == 2
     assert b"error: ALLOSAUR_LOG=allosaur_server=loud: " in done.stderr
     assert b"give a level (error, warn, info, debug, trace or off)" in done.stderr
