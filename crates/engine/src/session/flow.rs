@@ -2,7 +2,6 @@
 //! program goes on, and the segment leaves that says all there is to say; what else there may be is in
 //! `events`, `transmit`, and for messages of UDP in `udp_transport`.
 
-use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::prefetch;
 use allosaur_packet::transport::tcp::TcpFlags;
 
@@ -12,9 +11,11 @@ use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::links::{LinkIndex, segment_bytes_max};
 use super::measure::{Whose, delivered, look_at, note_connected};
 use super::outbox::Outbox;
-use super::surroundings::{envelope_of, send_behind_prefix, shared_data};
+use super::surroundings::{
+    Surroundings, data_of, is_plain, plain_envelope, send_behind_prefix, send_plain, shared_data,
+};
 use super::udp::Udp;
-use super::wire::{self, TIMED_BYTES};
+use super::wire;
 use crate::app::{Action, ProgramContext};
 use crate::flow::FlowKey;
 use crate::tcp::{Connection, Outcome, Progress, Segment, TcpState};
@@ -401,35 +402,17 @@ impl Session {
         if !wire::is_timed(&segment) {
             return None;
         }
-        let outbox = &self.outbox;
+        let (outbox, outboxes) = (&self.outbox, &pools.outboxes);
         let shared = shared_data(outbox, &segment, cx.buffers);
-        let (data, sum): (&[u8], Sum) = match (segment.len, &shared) {
-            (0, _) => (&[], Sum::default()),
-            (_, Some(payload)) => (&[], Sum::default().and_u16(payload.sum)),
-            (len, None) => outbox.whole(segment.offset, len, cx.buffers, &pools.outboxes)?,
-        };
+        let data = data_of(outbox, &segment, &shared, cx.buffers, outboxes)?;
         self.identification = self.identification.wrapping_add(1);
         let (link, identification) = (pools.links.at(self.link), self.identification);
-        let is_plain = !self.key.scope.is_v6() && link.is_ethernet();
-        let is_sent = if is_plain {
-            let envelope = envelope_of(&self.key, link, cx.headers, identification);
-            let mut head = [0; TIMED_BYTES];
-            envelope.write_timed(&segment, sum, &mut head);
-            // What a queue is told is little: it is told by a call.
-            let head = &head;
-            match shared {
-                Some(payload) => {
-                    tx.send_sharing(TIMED_BYTES, payload, |place| place.copy_from_slice(head))
-                }
-                None => tx.send(TIMED_BYTES + data.len(), |frame| {
-                    let (front, place) = frame.split_at_mut(TIMED_BYTES);
-                    front.copy_from_slice(head);
-                    place.copy_from_slice(data);
-                }),
-            }
+        let is_sent = if is_plain(&self.key, link) {
+            let envelope = plain_envelope(&self.key, link, cx.headers, identification);
+            send_plain(&envelope, &segment, data, shared, tx)
         } else {
-            let surroundings = (&self.key, link, &pools.spaces, cx.headers, identification);
-            send_behind_prefix(surroundings, &segment, (data, sum), shared, tx)
+            let surroundings = Surroundings::new(&self.key, link, &pools.spaces, cx.headers);
+            send_behind_prefix(surroundings, identification, segment, data, shared, tx)
         };
         if !is_sent {
             return Some(Progress::Blocked);

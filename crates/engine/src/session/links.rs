@@ -74,7 +74,7 @@ pub struct Links {
     numbers: HashMap<LinkKey, u32>,
     /// Numbers without a flow.
     free: Vec<u32>,
-    /// The two numbers that were asked for last, the newer first: where clients and servers take
+    /// The two numbers that were looked up last, the newer first: where clients and servers take
     /// turns, it is mostly one of these. They are kept when no flow has them any more, as the next
     /// one will.
     recent: [Option<u32>; 2],
@@ -98,10 +98,7 @@ impl Links {
         };
         let number = match self.recent {
             [Some(newer), _] if is_it(&newer) => newer,
-            [newer, Some(older)] if is_it(&older) => {
-                self.recent = [Some(older), newer];
-                older
-            }
+            [_, Some(older)] if is_it(&older) => older,
             [newer, older] => {
                 self.recent = [None, newer];
                 if let Some(older) = older {

@@ -192,7 +192,7 @@ impl Outbox {
 
     /// The bytes that [`copy_to`](Outbox::copy_to) copies, with their sum, where they are all of a
     /// constant buffer, or in one piece of the flow's own.
-    #[inline]
+    #[inline(always)]
     pub fn whole<'b>(
         &self,
         offset: u32,

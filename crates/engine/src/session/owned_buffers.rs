@@ -34,8 +34,9 @@ impl OutboxPool {
         BufferIndex(OWNED | place)
     }
 
-    /// So many bytes of a buffer that a flow owns, with their sum; `None` where it has fewer.
-    #[inline]
+    /// So many bytes of a buffer that a flow owns, with their sum; `None` where it has fewer. A call, so
+    /// that flows of programs, which own none, pay a comparison.
+    #[inline(never)]
     pub(super) fn piece(
         &self,
         buffer: BufferIndex,

@@ -7,8 +7,9 @@ use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::shared_payload::SharedPayload;
 
 use super::context::{FrameTx, HeaderDefaults};
-use super::outbox::Outbox;
-use super::wire::{Addresses, Envelope};
+use super::links::segment_bytes_max;
+use super::outbox::{Outbox, OutboxPool};
+use super::wire::{Addresses, Envelope, TIMED_BYTES};
 use crate::app::Buffers;
 use crate::encapsulation::LinkPrefix;
 use crate::flow::{AddressSpaces, FlowKey};
@@ -17,6 +18,23 @@ use crate::tcp::Segment;
 /// Data of fewer bytes is copied into its frame, which is no more work than to say where it is, and
 /// leaves no frame to be padded.
 pub(super) const SHARED_BYTES_MIN: u32 = 128;
+
+/// The data of a segment that is not shared, with the sum of either; `None` where it is in several
+/// pieces.
+#[inline(always)]
+pub(super) fn data_of<'b>(
+    outbox: &Outbox,
+    segment: &Segment,
+    shared: &Option<SharedPayload<'b>>,
+    buffers: &'b Buffers,
+    pool: &'b OutboxPool,
+) -> Option<(&'b [u8], Sum)> {
+    match (segment.len, shared) {
+        (0, _) => Some((&[], Sum::default())),
+        (_, Some(payload)) => Some((&[], Sum::default().and_u16(payload.sum))),
+        (len, None) => outbox.whole(segment.offset, len, buffers, pool),
+    }
+}
 
 /// The data of a segment, where it is constant and worth sharing.
 #[inline]
@@ -31,46 +49,15 @@ pub(super) fn shared_data<'b>(
     outbox.shared(segment.offset, segment.len, buffers)
 }
 
-/// What an [`envelope`] is made of.
-type Surroundings<'a> = (
-    &'a FlowKey,
-    &'a LinkPrefix,
-    &'a AddressSpaces,
-    HeaderDefaults,
-    u16,
-);
-
-/// Sends a segment with timestamps and no other option, whatever stands in front of its packet. Its data
-/// has this sum; it is apart, or in `shared`.
-#[inline(never)]
-pub(super) fn send_behind_prefix(
-    (key, link, spaces, headers, identification): Surroundings<'_>,
-    segment: &Segment,
-    (data, sum): (&[u8], Sum),
-    shared: Option<SharedPayload<'_>>,
-    tx: &mut impl FrameTx,
-) -> bool {
-    let envelope = envelope(key, link, spaces, headers, identification);
-    let places = envelope.timed_places(segment);
-    let head_bytes = places.head_bytes();
-    match shared {
-        Some(payload) => tx.send_sharing(head_bytes, payload, |head| {
-            envelope.write_timed_behind(segment, sum, head);
-        }),
-        None => tx.send(places.frame_bytes(), |frame| {
-            envelope.write_timed_behind(segment, sum, frame);
-            let (place, padding) = frame[head_bytes..].split_at_mut(data.len());
-            place.copy_from_slice(data);
-            if !padding.is_empty() {
-                padding.fill(0);
-            }
-        }),
-    }
+/// Whether packets are of IPv4, with nothing but the header of Ethernet in front.
+#[inline(always)]
+pub(super) fn is_plain(key: &FlowKey, link: &LinkPrefix) -> bool {
+    !key.scope.is_v6() && link.is_ethernet()
 }
 
-/// What surrounds the segments of a flow between addresses of IPv4.
+/// The envelope of a packet of a flow, where it [is plain](is_plain).
 #[inline(always)]
-pub(super) fn envelope_of<'a>(
+pub(super) fn plain_envelope<'a>(
     key: &FlowKey,
     link: &'a LinkPrefix,
     headers: HeaderDefaults,
@@ -86,22 +73,114 @@ pub(super) fn envelope_of<'a>(
     }
 }
 
-/// What surrounds the segments and messages of a flow.
-#[inline]
-pub(super) fn envelope<'a>(
-    key: &FlowKey,
+/// What the envelopes of all packets of a flow are made of.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    key: &'a FlowKey,
     link: &'a LinkPrefix,
-    spaces: &AddressSpaces,
+    spaces: &'a AddressSpaces,
     headers: HeaderDefaults,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of a flow with this key, on this link.
+    #[inline(always)]
+    pub(super) fn new(
+        key: &'a FlowKey,
+        link: &'a LinkPrefix,
+        spaces: &'a AddressSpaces,
+        headers: HeaderDefaults,
+    ) -> Surroundings<'a> {
+        Surroundings {
+            key,
+            link,
+            spaces,
+            headers,
+        }
+    }
+
+    /// The same as [`plain_envelope`].
+    #[inline(always)]
+    pub(super) fn plain_envelope(&self, identification: u16) -> Envelope<'a> {
+        plain_envelope(self.key, self.link, self.headers, identification)
+    }
+
+    /// The same as [`is_plain`].
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        is_plain(self.key, self.link)
+    }
+
+    /// Bytes of a segment for which the port has room.
+    pub(super) fn segment_bytes_max(&self) -> u16 {
+        segment_bytes_max(self.key, self.link, self.headers.frame_bytes_max)
+    }
+
+    /// The envelope of any packet of the flow.
+    #[inline]
+    pub(super) fn envelope(&self, identification: u16) -> Envelope<'a> {
+        let plain = self.plain_envelope(identification);
+        let (spaces, local, remote) = (self.spaces, self.key.local, self.key.remote);
+        let long = |number| spaces.addresses(number, local, remote);
+        match self.key.space.and_then(long) {
+            Some((from, to)) => Envelope {
+                addresses: Addresses::V6(from, to),
+                ..plain
+            },
+            None => plain,
+        }
+    }
+}
+
+/// Sends a segment with timestamps and no other option in a plain frame, which is written from what is at
+/// hand. Its data has this sum, and is apart or shared.
+#[inline(always)]
+pub(super) fn send_plain(
+    envelope: &Envelope<'_>,
+    segment: &Segment,
+    (data, sum): (&[u8], Sum),
+    shared: Option<SharedPayload<'_>>,
+    tx: &mut impl FrameTx,
+) -> bool {
+    let mut head = [0; TIMED_BYTES];
+    envelope.write_timed(segment, sum, &mut head);
+    // What a queue is told is little: it is told by a call.
+    let head = &head;
+    match shared {
+        Some(payload) => tx.send_sharing(TIMED_BYTES, payload, |place| place.copy_from_slice(head)),
+        None => tx.send(TIMED_BYTES + data.len(), |frame| {
+            let (front, place) = frame.split_at_mut(TIMED_BYTES);
+            front.copy_from_slice(head);
+            place.copy_from_slice(data);
+        }),
+    }
+}
+
+/// The same, whatever stands in front of the packet. What it takes is taken by value: of a segment whose
+/// address no call has, the caller keeps the parts in registers.
+#[inline(never)]
+pub(super) fn send_behind_prefix(
+    surroundings: Surroundings<'_>,
     identification: u16,
-) -> Envelope<'a> {
-    let plain = envelope_of(key, link, headers, identification);
-    let long = |number| spaces.addresses(number, key.local, key.remote);
-    match key.space.and_then(long) {
-        Some((from, to)) => Envelope {
-            addresses: Addresses::V6(from, to),
-            ..plain
-        },
-        None => plain,
+    segment: Segment,
+    (data, sum): (&[u8], Sum),
+    shared: Option<SharedPayload<'_>>,
+    tx: &mut impl FrameTx,
+) -> bool {
+    let envelope = surroundings.envelope(identification);
+    let places = envelope.timed_places(&segment);
+    let head_bytes = places.head_bytes();
+    match shared {
+        Some(payload) => tx.send_sharing(head_bytes, payload, |head| {
+            envelope.write_timed_behind(&segment, sum, head);
+        }),
+        None => tx.send(places.frame_bytes(), |frame| {
+            envelope.write_timed_behind(&segment, sum, frame);
+            let (place, padding) = frame[head_bytes..].split_at_mut(data.len());
+            place.copy_from_slice(data);
+            if !padding.is_empty() {
+                padding.fill(0);
+            }
+        }),
     }
 }

@@ -8,13 +8,17 @@ use super::context::{FlowContext, FrameTx};
 use super::flow::{FlowTransport, Session};
 use super::links::segment_bytes_max;
 use super::outbox::{Outbox, OutboxPool};
-use super::surroundings::{SHARED_BYTES_MIN, envelope, envelope_of, shared_data};
-use super::wire::{self, Content, Envelope, HeaderTemplate, Places, SYN_BYTES};
+use super::surroundings::{
+    SHARED_BYTES_MIN, Surroundings, data_of, is_plain, plain_envelope, send_behind_prefix,
+    send_plain, shared_data,
+};
+use super::wire::{self, Content, Envelope, HeaderTemplate, SYN_BYTES};
 use crate::app::Buffers;
 use crate::tcp::{Outcome, Progress, Segment, SegmentTx};
 
 impl Session {
     /// Sends what TCP may send, of what was handed over.
+    #[inline(never)]
     pub(super) fn transmit_segments(
         &mut self,
         cx: &mut FlowContext<'_>,
@@ -32,16 +36,14 @@ impl Session {
             .clock
             .tcp(cx.tunables, cx.counters, &mut pools.recovery);
         tcp.unread_bytes = unread_bytes;
-        let link = pools.links.at(self.link);
         let mut leaving = LeavingSegments {
-            envelope: envelope(
+            surroundings: Surroundings::new(
                 &self.key,
-                link,
+                pools.links.at(self.link),
                 &pools.spaces,
                 cx.headers,
-                self.identification,
             ),
-            segment_bytes_max: segment_bytes_max(&self.key, link, cx.headers.frame_bytes_max),
+            identification: self.identification,
             outbox: &self.outbox,
             buffers: cx.buffers,
             outboxes: &pools.outboxes,
@@ -49,7 +51,7 @@ impl Session {
         };
         let mut outcome = Outcome::default();
         let progress = connection.poll_transmit(&mut tcp, &mut outcome, &mut leaving);
-        self.identification = leaving.envelope.identification;
+        self.identification = leaving.identification;
         if outcome.ended.is_some() {
             self.note_outcome(cx, &outcome, None);
         }
@@ -70,28 +72,26 @@ impl Session {
         let mut tcp = pools
             .clock
             .tcp(cx.tunables, cx.counters, &mut pools.recovery);
-        let link = pools.links.at(self.link);
-        let most = segment_bytes_max(&self.key, link, cx.headers.frame_bytes_max);
         if !connection.is_syn_due() {
             return None;
         }
+        let link = pools.links.at(self.link);
+        let most = segment_bytes_max(&self.key, link, cx.headers.frame_bytes_max);
         let segment = connection.syn(&tcp).clamped(most);
         if !wire::is_full_syn(&segment) {
             return None;
         }
         self.identification = self.identification.wrapping_add(1);
         let identification = self.identification;
-        let is_plain = !self.key.scope.is_v6() && link.is_ethernet();
-        let is_sent = if is_plain {
-            let envelope = envelope_of(&self.key, link, cx.headers, identification);
+        let is_sent = if is_plain(&self.key, link) {
+            let envelope = plain_envelope(&self.key, link, cx.headers, identification);
             let mut head = [0; SYN_BYTES];
             envelope.write_syn(&segment, &mut head);
             let head = &head;
             tx.send(SYN_BYTES, |frame| frame.copy_from_slice(head))
         } else {
-            let spaces = &pools.spaces;
-            let envelope = envelope(&self.key, link, spaces, cx.headers, identification);
-            send_in_any_frame(&envelope, &segment, tx)
+            let surroundings = Surroundings::new(&self.key, link, &pools.spaces, cx.headers);
+            send_in_any_frame(&surroundings.envelope(identification), segment, tx)
         };
         if !is_sent {
             return Some(Progress::Blocked);
@@ -107,11 +107,15 @@ impl Session {
         tx: &mut impl FrameTx,
         segment: &Segment,
     ) {
-        let link = cx.pools.links.at(self.link);
-        let (spaces, identification) = (&cx.pools.spaces, self.identification);
-        let envelope = envelope(&self.key, link, spaces, cx.headers, identification);
+        let surroundings = Surroundings::new(
+            &self.key,
+            cx.pools.links.at(self.link),
+            &cx.pools.spaces,
+            cx.headers,
+        );
+        let envelope = surroundings.envelope(self.identification);
         if let Some(reset) = segment.reset_in_reply() {
-            let sent = send_in_any_frame(&envelope, &reset, tx);
+            let sent = send_in_any_frame(&envelope, reset, tx);
             // Without room, the other end asks again.
             cx.counters.tcp.nombuf += u64::from(!sent);
         }
@@ -120,10 +124,9 @@ impl Session {
 
 /// The segments of a flow on their way into frames.
 struct LeavingSegments<'a, T> {
-    /// What surrounds the last one.
-    envelope: Envelope<'a>,
-    /// What a SYN tells that its port takes.
-    segment_bytes_max: u16,
+    surroundings: Surroundings<'a>,
+    /// Of the last one.
+    identification: u16,
     outbox: &'a Outbox,
     buffers: &'a Buffers,
     outboxes: &'a OutboxPool,
@@ -133,13 +136,28 @@ struct LeavingSegments<'a, T> {
 impl<T: FrameTx> SegmentTx for LeavingSegments<'_, T> {
     #[inline]
     fn send(&mut self, segment: &Segment) -> bool {
-        let identification = &mut self.envelope.identification;
-        *identification = identification.wrapping_add(1);
+        self.identification = self.identification.wrapping_add(1);
         if !wire::is_timed(segment) {
             return self.send_slow(segment);
         }
-        let places = self.envelope.timed_places(segment);
-        self.send_at(places, segment)
+        let (outbox, buffers) = (self.outbox, self.buffers);
+        let shared = shared_data(outbox, segment, buffers);
+        let Some(data) = data_of(outbox, segment, &shared, buffers, self.outboxes) else {
+            return self.send_slow(segment);
+        };
+        let (surroundings, identification) = (self.surroundings, self.identification);
+        if surroundings.is_plain() {
+            let envelope = surroundings.plain_envelope(identification);
+            return send_plain(&envelope, segment, data, shared, self.tx);
+        }
+        send_behind_prefix(
+            surroundings,
+            identification,
+            *segment,
+            data,
+            shared,
+            self.tx,
+        )
     }
 
     fn send_run(&mut self, first: &Segment, count: u32) -> u32 {
@@ -166,11 +184,19 @@ impl<T: FrameTx> SegmentTx for LeavingSegments<'_, T> {
 }
 
 impl<T: FrameTx> LeavingSegments<'_, T> {
-    /// Sends a segment whose parts have these places.
-    #[inline(always)]
-    fn send_at(&mut self, places: Places, segment: &Segment) -> bool {
-        let envelope = &self.envelope;
+    /// Sends a segment with any options and any data. A SYN tells how much the port takes.
+    #[inline(never)]
+    fn send_slow(&mut self, segment: &Segment) -> bool {
+        let clamped;
+        let segment = if segment.mss.is_some() {
+            clamped = segment.clamped(self.surroundings.segment_bytes_max());
+            &clamped
+        } else {
+            segment
+        };
+        let envelope = self.surroundings.envelope(self.identification);
         let content = Content::Tcp(segment);
+        let places = envelope.places(&content);
         if let Some(payload) = shared_data(self.outbox, segment, self.buffers) {
             return self.tx.send_sharing(places.head_bytes(), payload, |head| {
                 let sum = Sum::default().and_u16(payload.sum);
@@ -192,8 +218,9 @@ impl<T: FrameTx> LeavingSegments<'_, T> {
         let Some(payloads) = outbox.shared_run(first.offset, first.len, count, buffers) else {
             return 0;
         };
-        let template = HeaderTemplate::new(&self.envelope, first);
-        let (mut seq, mut identification) = (first.seq, self.envelope.identification);
+        let mut identification = self.identification;
+        let template = HeaderTemplate::new(&self.surroundings.envelope(identification), first);
+        let mut seq = first.seq;
         let sent = self
             .tx
             .send_run(template.bytes(), payloads, |payload, head| {
@@ -201,29 +228,15 @@ impl<T: FrameTx> LeavingSegments<'_, T> {
                 template.write(identification, seq, payload.sum, head);
                 seq += first.len;
             });
-        self.envelope.identification = identification;
+        self.identification = identification;
         sent
-    }
-
-    /// Sends a segment with any options. A SYN tells how much the port takes.
-    #[inline(never)]
-    fn send_slow(&mut self, segment: &Segment) -> bool {
-        let clamped;
-        let segment = if segment.mss.is_some() {
-            clamped = segment.clamped(self.segment_bytes_max);
-            &clamped
-        } else {
-            segment
-        };
-        let places = self.envelope.places(&Content::Tcp(segment));
-        self.send_at(places, segment)
     }
 }
 
 /// Sends a segment without data, with any options behind any prefix.
 #[inline(never)]
-fn send_in_any_frame(envelope: &Envelope<'_>, segment: &Segment, tx: &mut impl FrameTx) -> bool {
-    let content = Content::Tcp(segment);
+fn send_in_any_frame(envelope: &Envelope<'_>, segment: Segment, tx: &mut impl FrameTx) -> bool {
+    let content = Content::Tcp(&segment);
     let places = envelope.places(&content);
     tx.send(places.frame_bytes(), |frame| {
         envelope.write_at(places, &content, frame, |_| Sum::default());

@@ -7,7 +7,7 @@ use super::application::FlowApplication;
 use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::flow::{FlowTransport, Session, SessionFlag};
 use super::measure::{look_at, note_first_byte};
-use super::surroundings::envelope;
+use super::surroundings::Surroundings;
 use super::wire::Content;
 use crate::tcp::Progress;
 use crate::time::MICROSECOND;
@@ -64,9 +64,9 @@ impl Session {
 
     /// Bytes of the longest message that its port takes.
     pub(super) fn message_bytes_max(&self, cx: &FlowContext<'_>) -> usize {
-        let link = cx.pools.links.at(self.link);
-        let envelope = envelope(&self.key, link, &cx.pools.spaces, cx.headers, 0);
-        let header_bytes = envelope.header_bytes(&Content::Udp(0));
+        let (link, spaces) = (cx.pools.links.at(self.link), &cx.pools.spaces);
+        let surroundings = Surroundings::new(&self.key, link, spaces, cx.headers);
+        let header_bytes = surroundings.envelope(0).header_bytes(&Content::Udp(0));
         cx.headers.frame_bytes_max.saturating_sub(header_bytes)
     }
 
@@ -80,9 +80,9 @@ impl Session {
             return Progress::Done;
         };
         if let Some(buffer) = udp.message() {
-            let link = cx.pools.links.at(self.link);
-            let (spaces, identification) = (&cx.pools.spaces, self.identification);
-            let envelope = envelope(&self.key, link, spaces, cx.headers, identification);
+            let (link, spaces) = (cx.pools.links.at(self.link), &cx.pools.spaces);
+            let surroundings = Surroundings::new(&self.key, link, spaces, cx.headers);
+            let envelope = surroundings.envelope(self.identification);
             let header = udp.stamp.map(|stamp| {
                 let now_us = (cx.now / MICROSECOND) as u32;
                 stamp.header(now_us).to_bytes()

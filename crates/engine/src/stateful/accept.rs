@@ -33,7 +33,7 @@ impl StatefulEngine {
         now: Nanos,
         key: &FlowKey,
         side: Side,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
         if self.ignores(side, frame) {
@@ -85,7 +85,7 @@ impl StatefulEngine {
     }
 
     /// Whether who sends a frame is ignored.
-    fn ignores(&mut self, side: Side, frame: Frame<'_>) -> bool {
+    fn ignores(&mut self, side: Side, frame: &Frame<'_>) -> bool {
         let counters = &mut self.counters[place(side)];
         if self.ignored.has_mac(frame.source_mac()) {
             counters.ignored_macs += 1;
@@ -105,7 +105,7 @@ impl StatefulEngine {
         now: Nanos,
         key: &FlowKey,
         side: Side,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) -> Disposition {
         match frame.received.arrival {
@@ -145,7 +145,7 @@ impl StatefulEngine {
         now: Nanos,
         key: &FlowKey,
         host: Host,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) {
         let run = self.runs[usize::from(host.run.0)].as_ref();
@@ -251,7 +251,7 @@ impl StatefulEngine {
         now: Nanos,
         key: &FlowKey,
         side: Side,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) {
         let Arrival::Tcp(segment) = frame.received.arrival else {

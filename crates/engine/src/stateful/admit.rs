@@ -21,7 +21,7 @@ impl StatefulEngine {
         index: FlowIndex,
         key: &FlowKey,
         side: Side,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) {
         let rest = self.time_wait.at(index);
@@ -30,9 +30,9 @@ impl StatefulEngine {
             let index = index.expect("what the table has is held");
             let frame = Frame {
                 burst: None,
-                ..frame
+                ..*frame
             };
-            self.handle_known(now, index, key, side, frame, tx_queues);
+            self.handle_known(now, index, key, side, &frame, tx_queues);
             return;
         }
         if side == Side::Server && frame.is_new_connection() {
@@ -50,7 +50,7 @@ impl StatefulEngine {
         index: FlowIndex,
         key: &FlowKey,
         side: Side,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         tx_queues: &mut impl TxQueues,
     ) -> bool {
         let entry = self.flows.at(index).expect("the caller has it");
@@ -70,7 +70,7 @@ impl StatefulEngine {
             return false;
         }
         let decides =
-            entry.is(FlowFlags::Deferred) && !frame.data.is_empty() && begins(entry, &frame);
+            entry.is(FlowFlags::Deferred) && !frame.data.is_empty() && begins(entry, frame);
         if decides && !self.decide(now, index, key, frame.data) {
             self.with_flow(now, index, tx_queues, |session, cx, tx| {
                 session.abort(cx, tx)

@@ -65,7 +65,7 @@ impl StatefulEngine {
             received: &received,
             encapsulation: &Encapsulation::of(&layout),
         };
-        self.handle_read(now, (port, 0), side, frame, tx_queues).0
+        self.handle_read(now, (port, 0), side, &frame, tx_queues).0
     }
 
     /// The same for one in one part.
@@ -113,7 +113,7 @@ impl StatefulEngine {
             received: &received,
             encapsulation: &came_in,
         };
-        self.handle_read(now, (port, network), side, frame, tx_queues)
+        self.handle_read(now, (port, network), side, &frame, tx_queues)
             .0
     }
 

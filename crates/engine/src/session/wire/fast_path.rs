@@ -81,28 +81,44 @@ struct Packet {
 /// IPv4 with a header of 20 bytes, which is no part of a larger packet.
 #[inline(always)]
 fn read_ipv4(frame: &SplitFrame<'_>, at: usize) -> Option<(Received, usize)> {
-    let headers: &[u8; IPV4_BYTES + TCP_BYTES] = frame.head.get(at..)?.first_chunk()?;
-    let is_plain = headers[0] == 0x45 && half(headers, 6) & 0x3fff == 0;
+    let headers = frame.head.get(at..).and_then(<[u8]>::first_chunk);
+    let Some(headers): Option<&[u8; IPV4_BYTES + TCP_BYTES]> = headers else {
+        return read_short_ipv4(frame, at);
+    };
+    let (network, fixed) = headers.split_first_chunk::<IPV4_BYTES>()?;
+    let packet = ipv4_packet(frame, network, at)?;
+    if packet.protocol != IpProtocol::TCP {
+        return read_datagram(&packet, frame);
+    }
+    read_tcp(&packet, frame, fixed.first_chunk()?)
+}
+
+/// The same where no TCP header has room: a short datagram behind tags.
+#[cold]
+fn read_short_ipv4(frame: &SplitFrame<'_>, at: usize) -> Option<(Received, usize)> {
+    let network = frame.head.get(at..)?.first_chunk()?;
+    read_datagram(&ipv4_packet(frame, network, at)?, frame)
+}
+
+/// What such a header says of the packet at `at`.
+#[inline(always)]
+fn ipv4_packet(frame: &SplitFrame<'_>, network: &[u8; IPV4_BYTES], at: usize) -> Option<Packet> {
+    let is_plain = network[0] == 0x45 && half(network, 6) & 0x3fff == 0;
     if !is_plain || frame.frame_bytes() > usize::from(u16::MAX) {
         return None;
     }
-    let (network, fixed) = headers.split_first_chunk::<IPV4_BYTES>()?;
     if Sum::of_header(network).checksum() != 0 {
         return None;
     }
     let (from, to) = (word(network, 12), word(network, 16));
-    let packet = Packet {
+    Some(Packet {
         addresses: Addresses::V4(Ipv4Addr::from_bits(from), Ipv4Addr::from_bits(to)),
         protocol: IpProtocol(network[9]),
         addresses_sum: Sum::default().and_u32(from).and_u32(to),
         is_marked: network[1] & CE == CE,
         transport: at + IPV4_BYTES,
         end: at + usize::from(half(network, 2)),
-    };
-    if packet.protocol != IpProtocol::TCP {
-        return read_datagram(&packet, frame);
-    }
-    read_tcp(&packet, frame, fixed.first_chunk()?)
+    })
 }
 
 /// IPv6 whose header says at once what it carries.
