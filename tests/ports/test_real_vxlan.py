@@ -1,13 +1,26 @@
-"""Flows in VXLAN between us and the vxlan device of the Linux kernel: every byte is right, both ways."""
+"""Flows and streams in VXLAN between us and the vxlan device of the Linux kernel: all is right, both ways."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from allosaur import STLError
+from allosaur import (
+    STLVM,
+    STLClient,
+    STLError,
+    STLFlowLatencyStats,
+    STLFlowStats,
+    STLPktBuilder,
+    STLStream,
+    STLTXSingleBurst,
+)
+from allosaur.api import IP, UDP, Ether, IPv6
+from allosaur.server import LocalServer
 
 VNI = 100
 #: Addresses of the host and of our port inside of the tunnel.
@@ -33,6 +46,32 @@ class Tunnel:
             host.run("ip", "route", "add", clients_or_servers, "via", OUR_INSIDE, "dev", name)
         # The kernel resolves whom its frames go to; the host of our port answers for its address.
         self.mac = host.network.mac(host.namespace, name)
+
+    def forward(self) -> None:
+        """Let the host forward packets, from its tunnel into its tunnel."""
+        host = self.host
+        for path in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
+            host.write(path, "1")
+        for which in ("all", "vx0"):
+            host.write(f"ipv4/conf/{which}/send_redirects", "0")
+            host.write(f"ipv4/conf/{which}/rp_filter", "0")
+        ours = host.network.mac(None, host.near)
+        host.write("ipv6/conf/vx0/disable_ipv6", "0")
+        host.run("ip", "address", "add", "2001:db8:20::2/64", "dev", "vx0", "nodad")
+        host.run("ip", "neighbor", "add", "2001:db8:20::1", "lladdr", ours, "dev", "vx0")
+        for network in ("2001:db8:16::/48", "2001:db8:48::/48"):
+            host.run("ip", "route", "add", network, "via", "2001:db8:20::1", "dev", "vx0")
+
+    def received(self) -> int:
+        """Packets that the host took out of the tunnel."""
+        return self._counter("rx_packets")
+
+    def received_wrong(self) -> int:
+        """Those of them that were wrong."""
+        return self._counter("rx_errors") + self._counter("rx_dropped")
+
+    def _counter(self, name: str) -> int:
+        return int(self.host.run("cat", f"/sys/class/net/vx0/statistics/{name}"))
 
 
 @pytest.fixture
@@ -92,6 +131,129 @@ def test_curl_asks_our_servers_in_a_tunnel_and_another_network_is_counted(
         assert real.curl(host, f"http://{SERVER}/") == (real.sha256(body), len(body))
         client.stop()
         client.wait_on_traffic(timeout=talks.PATIENCE_S)
+
+
+@contextmanager
+def streams(host: Any) -> Iterator[STLClient]:
+    """A stateless server whose port 0 is before the host, and in its tunnel."""
+    with LocalServer(ports=[host.near, "dummy"]) as server, server.client() as client:
+        client.reset(ports=[0])
+        client.set_service_mode([0], True)
+        client.set_l3_mode(0, host.port_address, host.address)
+        client.set_service_mode([0], False)
+        yield client
+
+
+def through_the_host(packets: int, pg_id: int, latency: bool = False, size: int = 200) -> STLStream:
+    """From clients behind our port to servers behind it: the host forwards them, and changes the TTL."""
+    vm = STLVM()
+    vm.var(name="client", min_value="16.0.0.1", max_value="16.0.0.200", size=4, op="inc")
+    vm.write(fv_name="client", pkt_offset="IP.src")
+    vm.var(name="bytes", min_value=100, max_value=size, size=2, op="random")
+    vm.trim(fv_name="bytes")
+    vm.write(fv_name="bytes", pkt_offset="IP.len", add_val=-14)
+    vm.write(fv_name="bytes", pkt_offset="UDP.len", add_val=-34)
+    vm.fix_chksum_hw(l3_offset="IP", l4_offset="UDP", l4_type=11)
+    packet = Ether() / IP(src="16.0.0.1", dst=SERVER) / UDP(sport=1025, dport=9)
+    packet = packet / bytes(size - len(packet))
+    stats = STLFlowLatencyStats(pg_id=pg_id) if latency else STLFlowStats(pg_id=pg_id)
+    return STLStream(
+        packet=STLPktBuilder(pkt=packet, vm=vm),
+        mode=STLTXSingleBurst(total_pkts=packets, pps=2_000),
+        flow_stats=stats,
+    )
+
+
+def counted(talks: ModuleType, client: STLClient, pg_id: int, packets: int) -> dict[str, Any]:
+    """What was counted of a group, once so many of its packets have come back."""
+
+    talks.wait_until(
+        lambda: client.get_pgid_stats([pg_id])["flow_stats"][pg_id]["rx_pkts"]["total"] >= packets
+    )
+    return dict(client.get_pgid_stats([pg_id]))
+
+
+def test_streams_go_through_a_router_in_a_tunnel_and_are_counted_and_measured(
+    tunnel: Tunnel, talks: ModuleType
+) -> None:
+    packets = 2_000
+    tunnel.forward()
+    with streams(tunnel.host) as client:
+        client.set_vxlan([0], VNI, inner_mac=tunnel.mac)
+        client.add_streams([through_the_host(packets, 1), through_the_host(500, 2, latency=True)], ports=[0])
+        client.clear_stats()
+        client.start(ports=[0], core_mask=[1])
+        client.wait_on_traffic(ports=[0])
+        for pg_id, sent in ((1, packets), (2, 500)):
+            found = counted(talks, client, pg_id, sent)
+            flow = found["flow_stats"][pg_id]
+            assert flow["tx_pkts"]["total"] == flow["rx_pkts"]["total"] == sent
+            # What the tunnel takes counts, too: so many bytes were on the wire, both ways.
+            assert flow["tx_bytes"]["total"] == flow["rx_bytes"]["total"]
+        measured = found["latency"][2]
+        assert measured["err_cntrs"]["dropped"] == measured["err_cntrs"]["out_of_order"] == 0
+        assert measured["latency"]["total_min"] > 0
+        errors = client.get_xstats(0)
+        assert errors["rx_tunnel_network_errors"] == errors["rx_tunnel_header_errors"] == 0
+    assert tunnel.received() >= packets + 500
+    assert tunnel.received_wrong() == 0
+
+
+def test_frames_of_another_network_are_counted_and_not_measured(tunnel: Tunnel, talks: ModuleType) -> None:
+    host, packets = tunnel.host, 100
+    tunnel.forward()
+    with streams(host) as client:
+        # We send as network 100, where the host is, but say that we are in the next one.
+        client.set_vxlan([0], VNI + 1, inner_mac=tunnel.mac)
+        client.add_streams(through_the_host(packets, 1), ports=[0])
+        asking = host.start("curl", "--silent", "--max-time", "30", f"http://{SERVER}/")
+        talks.wait_until(lambda: client.get_xstats(0)["rx_tunnel_network_errors"] > 0)
+        asking.kill()
+        asking.wait()
+        client.start(ports=[0])
+        client.wait_on_traffic(ports=[0])
+        assert tunnel.received() == 0, "the host is not in that network"
+
+
+def test_ipv6_streams_in_a_tunnel_come_back(tunnel: Tunnel, talks: ModuleType) -> None:
+    host, packets = tunnel.host, 200
+    tunnel.forward()
+    packet = (
+        Ether() / IPv6(src="2001:db8:16::1", dst="2001:db8:48::1") / UDP(sport=1025, dport=9) / bytes(100)
+    )
+    with streams(host) as client:
+        client.set_vxlan([0], VNI, inner_mac=tunnel.mac)
+        burst = STLTXSingleBurst(total_pkts=packets, pps=2_000)
+        stats = STLFlowStats(pg_id=5)
+        client.add_streams(
+            STLStream(packet=STLPktBuilder(pkt=packet), mode=burst, flow_stats=stats), ports=[0]
+        )
+        client.start(ports=[0])
+        client.wait_on_traffic(ports=[0])
+        flow = counted(talks, client, 5, packets)["flow_stats"][5]
+        assert flow["rx_pkts"]["total"] == packets
+
+
+def test_streams_that_do_not_fit_a_tunnel_are_refused_by_name(tunnel: Tunnel) -> None:
+    with streams(tunnel.host) as client:
+        client.set_vxlan([0], VNI, inner_mac=tunnel.mac)
+        burst = STLTXSingleBurst(total_pkts=1, pps=1_000)
+        within = Ether() / IP(dst=SERVER) / UDP(dport=4789) / bytes(100)
+        for packet, words in [
+            (bytes(1_500), ["stream", "50 bytes of its tunnel (vxlan)", "1550 bytes", "MTU"]),
+            (bytes(within), ["stream", "VXLAN by itself", "set_vxlan"]),
+        ]:
+            client.remove_all_streams([0])
+            builder = STLPktBuilder(pkt_buffer=packet)
+            client.add_streams(STLStream(packet=builder, mode=burst), ports=[0])
+            with pytest.raises(STLError) as error:
+                client.start(ports=[0])
+            assert all(word in str(error.value) for word in words), error.value
+        client.set_vlan([0], [7, 8])
+        client.remove_all_streams([0])
+        client.add_streams(STLStream(packet=STLPktBuilder(pkt_buffer=bytes(60)), mode=burst), ports=[0])
+        with pytest.raises(STLError, match=r"vlan has 2 tags.*set_vlan"):
+            client.start(ports=[0])
 
 
 def test_wrong_tunnels_are_refused_by_name(tunnel: Tunnel, talks: ModuleType) -> None:

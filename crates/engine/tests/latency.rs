@@ -66,6 +66,7 @@ const FACTS: StreamPortInfo = StreamPortInfo {
     data_cores: 2,
     marking: Some(Tagging::Server),
     vxlan: VxlanPorts::STANDARD,
+    tunnel: None,
     checksums: Checksums::Complete,
 };
 

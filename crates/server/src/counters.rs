@@ -43,6 +43,24 @@ pub struct PortCounters {
     pub receive: DirectionCounters,
     /// Frames that the link towards this port lost, as it was told to.
     pub receive_lost_packets: u64,
+    /// Frames to the end of its tunnel that are not of it, while the port is for streams.
+    pub tunnel_errors: TunnelErrors,
+}
+
+/// Frames that came to the end of a port's tunnel and are not of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TunnelErrors {
+    /// They are of a network (VNI) that the port is not in.
+    pub other_network: u64,
+    /// They have a wrong header there.
+    pub bad_header: u64,
+}
+
+impl TunnelErrors {
+    fn add(&mut self, other: TunnelErrors) {
+        self.other_network += other.other_network;
+        self.bad_header += other.bad_header;
+    }
 }
 
 /// What was counted of one packet group on one port.
@@ -172,10 +190,12 @@ impl Counters {
         snapshot.ports.clear();
         for port in 0..self.receive.sent.len() {
             let (mut receive, mut receive_lost_packets) = (DirectionCounters::default(), 0);
+            let mut tunnel_errors = TunnelErrors::default();
             for arrivals in self.all_arrivals() {
                 let (received, lost_packets) = arrivals.port(port);
                 receive.add(&received);
                 receive_lost_packets += lost_packets;
+                tunnel_errors.add(arrivals.tunnel_errors(port));
             }
             let mut transmit = self.receive.sent[port].load_transmit();
             for core in &self.cores {
@@ -185,6 +205,7 @@ impl Counters {
                 transmit,
                 receive,
                 receive_lost_packets,
+                tunnel_errors,
             });
         }
         snapshot.cores.clear();
@@ -286,7 +307,7 @@ impl CoreBlock {
 /// What any receive thread publishes: what arrived, and its time.
 #[derive(Debug)]
 pub struct ArrivalBlock {
-    ports: Box<[CounterCells<{ DIRECTION_WORDS + 1 }>]>,
+    ports: Box<[CounterCells<{ DIRECTION_WORDS + 3 }>]>,
     groups: Box<[GroupCounterCells]>,
     time: CounterCells<2>,
 }
@@ -308,6 +329,13 @@ impl ArrivalBlock {
         words.store(DIRECTION_WORDS, lost_packets);
     }
 
+    /// Publishes which frames of one port are not of its tunnel. Only its own thread may.
+    pub fn publish_tunnel_errors(&self, port: usize, errors: TunnelErrors) {
+        let words = &self.ports[port];
+        words.store(DIRECTION_WORDS + 1, errors.other_network);
+        words.store(DIRECTION_WORDS + 2, errors.bad_header);
+    }
+
     /// Publishes what has changed of the packet groups of a port. Only its own thread may.
     pub fn publish_groups(&self, port: usize, table: &mut GroupTable) {
         self.groups[port].store_changed(table);
@@ -322,6 +350,14 @@ impl ArrivalBlock {
     fn port(&self, port: usize) -> (DirectionCounters, u64) {
         let words = &self.ports[port];
         (words.load_direction(), words.load(DIRECTION_WORDS))
+    }
+
+    fn tunnel_errors(&self, port: usize) -> TunnelErrors {
+        let words = &self.ports[port];
+        TunnelErrors {
+            other_network: words.load(DIRECTION_WORDS + 1),
+            bad_header: words.load(DIRECTION_WORDS + 2),
+        }
     }
 }
 

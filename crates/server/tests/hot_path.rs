@@ -139,6 +139,7 @@ fn threads_that_send_and_receive_allocate_nothing() {
         data_cores: 1,
         marking: None,
         vxlan: VxlanPorts::STANDARD,
+        tunnel: None,
     };
     let profile = Profile::compile(&streams(), &facts).expect("the streams are right");
     control.send(StatelessCommand::StartProfile {

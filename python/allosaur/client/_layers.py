@@ -72,12 +72,12 @@ class Layers:
         inner_mac: str | None = None,
         any_vni: bool = False,
     ) -> None:
-        """The network of VXLAN that the flows of ports are in; without ``vni`` they are in none.
+        """The network of VXLAN that flows and streams of ports are in; without ``vni`` they are in none.
 
         ``local`` and ``remote`` are the addresses of the two ends (default: the port's own, and its
         gateway), ``inner_mac`` is where frames go inside of the tunnel (default: the port's destination).
-        With ``any_vni``, frames of any network are taken, and answered in it. Streams have the headers of
-        their packets. TRex's servers do not know it.
+        With ``any_vni``, frames of any network are taken, and answered in it. Packets that are pushed, and
+        captures that are replayed, leave as they are. TRex's servers do not know it.
         """
         vxlan: dict[str, Any] | None = None
         if vni is not None:

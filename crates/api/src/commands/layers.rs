@@ -358,10 +358,11 @@ pub const COMMANDS: &[Command] = &[
         method: Method::Ports(PortMethod::SetVxlan),
         name: "set_vxlan",
         access: Access::Api,
-        doc: "The tunnel of VXLAN (RFC 7348) that flows of the port are in: clients send in it, frames of \
-              the port are recognised by it, servers answer in what they were asked in. Frames of \
-              another network are counted in `err_tunnel_network`. Streams have the headers of their \
-              packets. TRex has no such method.",
+        doc: "The tunnel of VXLAN (RFC 7348) that flows and streams of the port are in. Clients send in it, \
+              frames of the port are recognised by it, servers answer in what they were asked in. Frames of \
+              another network are counted in `err_tunnel_network`, with streams in the port's extended \
+              counter `rx_tunnel_network_errors`. Streams are sent in it, and looked for in it. Pushed packets \
+              and replayed captures leave as they are. TRex has no such method.",
         types: Types::of::<SetVxlan, Empty>(),
         errors: &[
             "no such port",

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use allosaur_packet::frame;
+
 use super::error::CompileError;
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::replay::Replay;
@@ -14,6 +16,8 @@ use super::spec::{
     DestinationMac, GAP_MAX, Mode, PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED,
     RATE_PPS_MAX, STREAMS_MAX, Shape, StreamId, StreamSpec,
 };
+use super::tunnel::{Encapsulated, TunnelHeaders, is_vxlan};
+use crate::encapsulation::Tunnel;
 use crate::flow_stats::{Rule, TagError, Tagging, VxlanPorts, tag};
 use crate::latency::ChecksumFixup;
 use crate::time::Nanos;
@@ -37,6 +41,8 @@ pub struct StreamPortInfo {
     pub marking: Option<Tagging>,
     /// The UDP ports that carry VXLAN.
     pub vxlan: VxlanPorts,
+    /// The tunnel that frames are sent in, by the MAC addresses above.
+    pub tunnel: Option<Tunnel>,
 }
 
 /// Which of the cores that share a profile.
@@ -468,8 +474,20 @@ fn compile_stream(
     port: &StreamPortInfo,
 ) -> Result<Compiled, CompileError> {
     let stream = spec.id;
-    let packet = template(spec, port).map_err(|error| CompileError::Mark { stream, error })?;
-    let program = vm::FieldProgram::compile_for(port.checksums, &spec.program, &packet);
+    let headers = port
+        .tunnel
+        .map(|tunnel| TunnelHeaders::new(tunnel, port.destination_mac, port.source_mac));
+    let headers = headers.as_ref();
+    let packet = template(spec, port, headers);
+    let mut packet = packet.map_err(|error| CompileError::Mark { stream, error })?;
+    let program = match headers {
+        None => vm::FieldProgram::compile_for(port.checksums, &spec.program, &packet),
+        Some(headers) => {
+            let encapsulated = encapsulate(spec, &packet, headers, port)?;
+            packet = encapsulated.packet;
+            vm::FieldProgram::compile_behind(headers.bytes(), &encapsulated.program, &packet)
+        }
+    };
     let program = program.map_err(|error| CompileError::Program { stream, error })?;
     // A program that changes nothing costs nothing.
     let program = Some(program).filter(vm::FieldProgram::changes_packets);
@@ -478,10 +496,7 @@ fn compile_stream(
         .map_or(packet.len() as f64, |p| p.mean_length());
     let stamped = spec.is_sequenced() && port.marking.unwrap_or_default().stamps();
     let rule = spec.rule.filter(|_| stamped);
-    // A port that computes checksums does so over the trailer.
-    let is_ours = program.is_none() || port.checksums == vm::Checksums::Complete;
-    let fixup = rule.filter(|_| is_ours);
-    let fixup = fixup.and_then(|rule| tag::checksum_fixup(&packet, rule, &port.vxlan));
+    let fixup = rule.and_then(|rule| fixup(rule, port, headers, program.is_some(), &packet));
     let left = program.as_ref().and_then(|p| left(spec, port, p, &packet));
     Ok(Compiled {
         id: spec.id,
@@ -509,6 +524,43 @@ fn compile_stream(
     })
 }
 
+/// A stream's frame and program in the tunnel of its port.
+fn encapsulate(
+    spec: &StreamSpec,
+    packet: &[u8],
+    headers: &TunnelHeaders,
+    port: &StreamPortInfo,
+) -> Result<Encapsulated, CompileError> {
+    let stream = spec.id;
+    if is_vxlan(packet, &port.vxlan) {
+        return Err(CompileError::TunnelInTunnel(stream));
+    }
+    // What the user reads is about the packet that the user wrote.
+    vm::verify(&spec.program, packet).map_err(|error| CompileError::Program { stream, error })?;
+    let encapsulated = headers.encapsulate(packet, &spec.program);
+    match encapsulated.packet.len() {
+        ..=PACKET_BYTES_MAX => Ok(encapsulated),
+        bytes => Err(CompileError::PacketSize { stream, bytes }),
+    }
+}
+
+/// The checksum that covers the trailer of measured packets.
+fn fixup(
+    rule: Rule,
+    port: &StreamPortInfo,
+    headers: Option<&TunnelHeaders>,
+    has_program: bool,
+    packet: &[u8],
+) -> Option<ChecksumFixup> {
+    if let Some(headers) = headers {
+        let at = headers.bytes();
+        return ChecksumFixup::of(&frame::parse(&packet[at..]), at);
+    }
+    // A port that computes checksums does so over the trailer.
+    let is_ours = !has_program || port.checksums == vm::Checksums::Complete;
+    tag::checksum_fixup(packet, rule, &port.vxlan).filter(|_| is_ours)
+}
+
 /// The program for queues that compute checksums, where that saves work: ours cost nearly nothing in
 /// packets of one length, and a sum over the whole packet in those of changing length.
 fn left(
@@ -517,7 +569,8 @@ fn left(
     program: &vm::FieldProgram,
     packet: &[u8],
 ) -> Option<Left> {
-    if program.fixed_length().is_some() || port.checksums != vm::Checksums::Complete {
+    let is_whole = port.checksums == vm::Checksums::Complete && port.tunnel.is_none();
+    if program.fixed_length().is_some() || !is_whole {
         return None;
     }
     let checksums = vm::left_checksums(&spec.program, packet)?;
@@ -529,17 +582,23 @@ fn left(
     })
 }
 
-/// The packet as the port sends it: padded, and with the MACs and the sign that it must have.
-fn template(spec: &StreamSpec, port: &StreamPortInfo) -> Result<Vec<u8>, TagError> {
+/// The packet as the port sends it, or what of it is in a tunnel: padded, and with the MACs and the sign that it must have.
+fn template(
+    spec: &StreamSpec,
+    port: &StreamPortInfo,
+    headers: Option<&TunnelHeaders>,
+) -> Result<Vec<u8>, TagError> {
     let mut packet = spec.packet.clone();
     if packet.len() < PACKET_BYTES_PADDED {
         packet.resize(PACKET_BYTES_PADDED, 0);
     }
+    let of_port = (port.destination_mac, port.source_mac);
+    let (destination_mac, source_mac) = headers.map_or(of_port, TunnelHeaders::inner_macs);
     if spec.destination_mac != DestinationMac::Packet {
-        packet[..6].copy_from_slice(&port.destination_mac);
+        packet[..6].copy_from_slice(&destination_mac);
     }
     if !spec.keep_source_mac {
-        packet[6..12].copy_from_slice(&port.source_mac);
+        packet[6..12].copy_from_slice(&source_mac);
     }
     match (spec.rule, port.marking) {
         (Some(rule), marking) => {

@@ -26,6 +26,12 @@ pub enum CompileError {
         /// Its template's size.
         bytes: usize,
     },
+    /// A packet with a tunnel of its own on a port that has one.
+    #[error(
+        "stream {0}: the packet is VXLAN by itself, and the port has a tunnel that it would be sent in: \
+         take the tunnel away (set_vxlan), or leave it out of the packet"
+    )]
+    TunnelInTunnel(StreamId),
     /// A rate that sends nothing.
     #[error("stream {stream}: rate is {value}; it must be above zero and finite")]
     Rate {

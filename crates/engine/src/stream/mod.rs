@@ -6,6 +6,7 @@
 //! * [`graph`]: the highest rate that a profile reaches, which the multiplier is measured by.
 //! * [`recording`]: from a capture file to what is sent again ([`Replay`]).
 //! * [`replay`]: which frame of a capture is due when.
+//! * `tunnel`: the frames of a stream in the tunnel of its port.
 //! * `run`: which packet of a stream is due when, on one core of several.
 
 pub mod compile;
@@ -15,6 +16,7 @@ pub mod recording;
 pub mod replay;
 pub(crate) mod run;
 pub mod spec;
+mod tunnel;
 
 pub use compile::{CoreProgram, CoreShare, Profile, StreamPortInfo};
 pub use error::CompileError;

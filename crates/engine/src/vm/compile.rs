@@ -39,12 +39,21 @@ impl FieldProgram {
         template: &[u8],
     ) -> Result<FieldProgram, InstructionError> {
         verify::verify(instructions, template)?;
-        let mut compiler = Compiler::new(checksums, instructions, template);
-        for instruction in instructions {
-            compiler.add(instruction);
-        }
-        compiler.add_last();
-        Ok(compiler.finish())
+        Ok(Compiler::new(checksums, instructions, template).compile())
+    }
+
+    /// As [`FieldProgram::compile`], for a template with so many bytes of headers, of a tunnel, in front of
+    /// what a user may change.
+    ///
+    /// # Errors
+    /// As [`FieldProgram::compile`].
+    pub(crate) fn compile_behind(
+        headers_bytes: usize,
+        instructions: &[Instruction],
+        template: &[u8],
+    ) -> Result<FieldProgram, InstructionError> {
+        verify::verify_behind(headers_bytes, instructions, template)?;
+        Ok(Compiler::new(Checksums::Complete, instructions, template).compile())
     }
 }
 
@@ -79,6 +88,14 @@ impl<'a> Compiler<'a> {
             template,
             program,
         }
+    }
+
+    fn compile(mut self) -> FieldProgram {
+        for instruction in self.instructions {
+            self.add(instruction);
+        }
+        self.add_last();
+        self.finish()
     }
 
     fn add(&mut self, instruction: &Instruction) {

@@ -1,5 +1,6 @@
 //! What the other files have in common: streams that are easy to write, and engines that run them.
 
+use allosaur_engine::encapsulation::Tunnel;
 use allosaur_engine::flow_stats::{Tagging, VxlanPorts};
 use allosaur_engine::stateless::Change;
 use allosaur_engine::stream::{
@@ -22,6 +23,7 @@ pub(crate) fn facts(data_cores: usize) -> StreamPortInfo {
         data_cores,
         marking: Some(Tagging::Server),
         vxlan: VxlanPorts::STANDARD,
+        tunnel: None,
     }
 }
 
@@ -62,6 +64,8 @@ pub(crate) fn burst(id: StreamId, packets: u64) -> StreamSpec {
 pub(crate) struct Bench {
     pub(crate) engine: StatelessEngine,
     pub(crate) tx_queues: Recording,
+    /// Of the port.
+    pub(crate) tunnel: Option<Tunnel>,
 }
 
 impl Bench {
@@ -69,6 +73,7 @@ impl Bench {
         Bench {
             engine: StatelessEngine::new(1, 0),
             tx_queues: Recording::default(),
+            tunnel: None,
         }
     }
 
@@ -94,7 +99,11 @@ impl Bench {
         start_at: Nanos,
         duration: Option<Nanos>,
     ) -> Result<(), CompileError> {
-        let profile = Profile::compile(streams, &facts(share.cores))?;
+        let port = StreamPortInfo {
+            tunnel: self.tunnel,
+            ..facts(share.cores)
+        };
+        let profile = Profile::compile(streams, &port)?;
         let program = Box::new(profile.core_program(1.0, share));
         let start = StatelessCommand::StartProfile {
             port: 0,

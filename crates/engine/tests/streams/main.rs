@@ -10,3 +10,4 @@ mod rates;
 mod replays;
 mod reuse;
 mod scaled_delays;
+mod tunnel;

@@ -11,17 +11,17 @@ use super::bench::{Bench, stream};
 
 /// A stream with a random field, by its length and what else changes.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
-    bytes: usize,
+pub(crate) struct Kind {
+    pub(crate) bytes: usize,
     /// Where the field is.
-    offset: usize,
-    trims: bool,
-    is_measured: bool,
+    pub(crate) offset: usize,
+    pub(crate) trims: bool,
+    pub(crate) is_measured: bool,
     /// The checksums of IPv4 and UDP are made right.
-    is_fixed: bool,
+    pub(crate) is_fixed: bool,
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
+pub(crate) fn kind() -> impl Strategy<Value = Kind> {
     let sizes = (60..1514usize, 14..480usize);
     let switches = (any::<bool>(), any::<bool>(), any::<bool>());
     (sizes, switches).prop_map(|((bytes, offset), (trims, is_measured, is_fixed))| Kind {
@@ -34,7 +34,13 @@ fn kind() -> impl Strategy<Value = Kind> {
     })
 }
 
-fn variable(name: &str, width: Width, operation: Operation, min: u64, max: u64) -> Instruction {
+pub(crate) fn variable(
+    name: &str,
+    width: Width,
+    operation: Operation,
+    min: u64,
+    max: u64,
+) -> Instruction {
     let values = Values::Range(Range {
         operation,
         init: min,
@@ -51,7 +57,7 @@ fn variable(name: &str, width: Width, operation: Operation, min: u64, max: u64) 
     }
 }
 
-fn spec(id: StreamId, kind: Kind) -> StreamSpec {
+pub(crate) fn spec(id: StreamId, kind: Kind) -> StreamSpec {
     let mut packet: Vec<u8> = (0..kind.bytes).map(|at| at as u8).collect();
     // IPv4 and UDP, so that latency can be measured.
     packet[12..14].copy_from_slice(&[8, 0]);

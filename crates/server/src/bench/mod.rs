@@ -190,6 +190,7 @@ fn start(case: Case, port: PortIndex, now: u64) -> Result<StatelessCommand, Comp
         data_cores: 1,
         marking: Some(Tagging::Server),
         vxlan: VxlanPorts::STANDARD,
+        tunnel: None,
     };
     let profile = Profile::compile(&case.streams(), &facts)?;
     let factor = 1e11 / profile.rates().pps_max;

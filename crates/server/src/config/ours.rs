@@ -214,7 +214,7 @@ pub const PORT_KEYS: [Key; 8] = [
         name: "vxlan",
         value: "a number of 0 to 16777215, or a map with `vni`, `local`, `remote`, `udp_port`, `inner_mac`, `any_vni`",
         default: "none",
-        meaning: "the network of VXLAN that the port's flows are in, from `local` (`ip`) to `remote` (`default_gateway`)",
+        meaning: "the network of VXLAN that the port's flows and streams are in, from `local` (`ip`) to `remote` (`default_gateway`)",
         example: "100",
     },
     Key {

@@ -100,11 +100,16 @@ impl PortConfig {
     /// Why the port cannot send a frame, if it is so.
     pub(super) fn check_frame(&self, frame: &[u8]) -> Result<(), String> {
         let is_tagged = frame.get(12..14) == Some(&VLAN_TYPE);
+        self.check_frame_bytes(frame.len(), is_tagged)
+    }
+
+    /// The same for a frame of so many bytes, with a VLAN tag or without.
+    pub(super) fn check_frame_bytes(&self, bytes: usize, is_tagged: bool) -> Result<(), String> {
         let bytes_max = self.frame_bytes_max + if is_tagged { VLAN_TAG_BYTES } else { 0 };
-        if frame.len() <= bytes_max {
+        if bytes <= bytes_max {
             return Ok(());
         }
-        let excess = frame.len() - bytes_max;
+        let excess = bytes - bytes_max;
         let (who, how) = match &self.interface {
             Some(name) => {
                 let mtu = self.frame_bytes_max - ETHERNET_BYTES;
@@ -120,9 +125,8 @@ impl PortConfig {
             ),
         };
         Err(format!(
-            "packet is {} bytes, and {who} sends at most {bytes_max} (without the 4 bytes of FCS): \
-             make it shorter, or {how} and start the server again",
-            frame.len()
+            "packet is {bytes} bytes, and {who} sends at most {bytes_max} (without the 4 bytes of FCS): \
+             make it shorter, or {how} and start the server again"
         ))
     }
 }

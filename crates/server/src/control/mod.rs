@@ -351,7 +351,7 @@ impl Control {
             });
         }
         self.core.port(id)?;
-        self.core.filter_macs(id);
+        self.core.update_reception(id);
         Ok(())
     }
 

@@ -88,6 +88,18 @@ const MISSES: Table<'_, PortCounters> = Table {
             |port: &PortCounters| port.receive_lost_packets,
         )
         .error(),
+        Row::counter(
+            "port_rx_tunnel_network_errors",
+            "Frames for the end of a port's tunnel, of a network (VNI) that its streams are not in",
+            |port: &PortCounters| port.tunnel_errors.other_network,
+        )
+        .error(),
+        Row::counter(
+            "port_rx_tunnel_header_errors",
+            "Frames for the end of a port's tunnel, with a wrong header there, while it has streams",
+            |port: &PortCounters| port.tunnel_errors.bad_header,
+        )
+        .error(),
     ],
 };
 

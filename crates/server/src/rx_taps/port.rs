@@ -1,5 +1,6 @@
 //! How ports receive, which all taps share.
 
+use allosaur_engine::encapsulation::Tunnel;
 use allosaur_engine::flow_stats::VxlanPorts;
 use allosaur_engine::transmit::PortIndex;
 
@@ -48,6 +49,8 @@ pub struct Reception {
     pub link_up: bool,
     /// The UDP ports that carry VXLAN.
     pub vxlan: VxlanPorts,
+    /// The tunnel that its streams are in.
+    pub tunnel: Option<Tunnel>,
     /// Which frames are for watchers, not for flows.
     pub service: ServiceMode,
     /// With flows: which frames the port takes at all.
@@ -59,6 +62,7 @@ impl Default for Reception {
         Reception {
             link_up: true,
             vxlan: VxlanPorts::STANDARD,
+            tunnel: None,
             service: ServiceMode::Off,
             mac_filter: MacFilter::Any,
         }

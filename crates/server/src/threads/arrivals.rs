@@ -1,14 +1,17 @@
 //! What arrived at a port, as one thread counts it, and which of it is forwarded to the first
 //! receive thread: to be measured or shown.
 
+use allosaur_engine::encapsulation::{Encapsulation, Stripped};
 use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
 use allosaur_engine::flow_stats::{Group, GroupTable, VxlanPorts};
 use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, Nanos};
 use allosaur_engine::transmit::PortIndex;
+use allosaur_packet::link::ethernet;
 use allosaur_port::tap::{TAPPED_PORTS_MAX, TapIn};
 
-use crate::counters::ArrivalBlock;
+use crate::counters::{ArrivalBlock, TunnelErrors};
+use crate::rx_taps::Reception;
 use crate::threads::clock::Clock;
 
 /// Stands with the number of the port on a copy that is to be measured, not shown.
@@ -19,7 +22,10 @@ pub(super) const MEASURE: u8 = TAPPED_PORTS_MAX;
 pub(super) struct Arrivals {
     pub(super) received: DirectionCounters,
     pub(super) groups: GroupTable,
-    pub(super) vxlan: VxlanPorts,
+    vxlan: VxlanPorts,
+    /// The tunnel that the port's streams are in; without one frames are taken as they are.
+    encapsulation: Encapsulation,
+    tunnel_errors: TunnelErrors,
     /// Frames that this thread had to drop, and that were lost on the way to queues that are gone.
     lost_here: u64,
     /// Frames that were lost on the way to the queue before it came here.
@@ -34,6 +40,8 @@ impl Default for Arrivals {
             received: DirectionCounters::default(),
             groups: GroupTable::default(),
             vxlan: VxlanPorts::STANDARD,
+            encapsulation: Encapsulation::Ethernet,
+            tunnel_errors: TunnelErrors::default(),
             lost_here: 0,
             lost_before: 0,
             published_lost: 0,
@@ -42,6 +50,47 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
+    /// How the port shall receive from now on.
+    pub(super) fn set(&mut self, reception: &Reception) {
+        self.vxlan = reception.vxlan;
+        self.encapsulation = reception
+            .tunnel
+            .map_or(Encapsulation::Ethernet, Encapsulation::Tunnel);
+    }
+
+    /// The sign of a frame that arrived, if it has one; on a port with a tunnel, of the frame within it.
+    #[inline]
+    pub(super) fn flow_tag(&mut self, frame: &[u8]) -> Option<FlowTag> {
+        match self.encapsulation.is_tunnel() {
+            false => flow_tag_of(frame, &self.vxlan),
+            true => self.flow_tag_in_tunnel(frame),
+        }
+    }
+
+    #[inline(never)]
+    fn flow_tag_in_tunnel(&mut self, frame: &[u8]) -> Option<FlowTag> {
+        match self.encapsulation.strip(frame) {
+            // The frame within begins with the Ethernet header that ends where its packet begins.
+            Stripped::Packet {
+                packet_offset,
+                came_in,
+                ..
+            } if came_in.is_tunnel() => {
+                let inner = &frame[packet_offset - ethernet::HEADER_BYTES..];
+                flow_tag_of(inner, &self.vxlan)
+            }
+            Stripped::Packet { .. } | Stripped::Other => flow_tag_of(frame, &self.vxlan),
+            Stripped::OtherNetwork => {
+                self.tunnel_errors.other_network += 1;
+                None
+            }
+            Stripped::Malformed => {
+                self.tunnel_errors.bad_header += 1;
+                None
+            }
+        }
+    }
+
     /// Counts a frame of so many bytes, without FCS.
     #[inline]
     pub(super) fn count(&mut self, frame_bytes: usize) {
@@ -81,6 +130,7 @@ impl Arrivals {
     /// Publishes all of it.
     pub(super) fn publish(&mut self, port: usize, block: &ArrivalBlock) {
         block.publish_port(port, &self.received, self.published_lost);
+        block.publish_tunnel_errors(port, self.tunnel_errors);
         block.publish_groups(port, &mut self.groups);
     }
 
@@ -97,7 +147,7 @@ impl Arrivals {
         forward: &mut FrameForwarder<'_>,
     ) -> bool {
         let mut measured = false;
-        match flow_tag_of(frame, &self.vxlan) {
+        match self.flow_tag(frame) {
             None => {}
             Some(FlowTag::Flow(group)) => self.count_group(group, frame),
             Some(FlowTag::Latency) => {

@@ -13,6 +13,7 @@ use allosaur_engine::stats::{DirectionCounters, TransmitCounters};
 use allosaur_engine::template::{CompiledProfile, Layout, PoolSpec, ProfileSpec, Side};
 use allosaur_server::counters::{
     CoreCounters, Counters, EchoBlock, GroupTraffic, LatencyErrors, LatencyTerms, RunBlock,
+    TunnelErrors,
 };
 use allosaur_server::metrics::{
     Catalog, CatalogEcho, CatalogGroup, CatalogPort, CatalogProfile, CatalogRun, TextFormat, text,
@@ -150,6 +151,11 @@ fn counters() -> Counters {
         .map(|first| FlowTableCounters::from_values(std::array::from_fn(|n| first + n as u64)));
     counters.cores[0].publish_flow_tables(&tables);
     counters.receive.arrivals.publish_port(1, &direction(9), 1);
+    let errors = TunnelErrors {
+        other_network: 2,
+        bad_header: 1,
+    };
+    counters.receive.arrivals.publish_tunnel_errors(1, errors);
     counters.receive.arrivals.publish_time(core);
     let mut table = GroupTable::default();
     table.count(Group::flow(0).expect("the first"), 10, 680);

@@ -140,6 +140,7 @@ impl Server {
             data_cores: self.cores,
             marking: Some(Tagging::Server),
             vxlan: VxlanPorts::STANDARD,
+            tunnel: None,
         };
         let compiled = Profile::compile(&[stream(packets)], &facts).expect("the stream is right");
         for core in 0..self.cores {

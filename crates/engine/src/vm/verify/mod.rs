@@ -34,8 +34,18 @@ pub struct InstructionError {
 /// # Errors
 /// The first instruction that breaks a rule, with the field and the remedy.
 pub fn verify(instructions: &[Instruction], template: &[u8]) -> Result<(), InstructionError> {
+    verify_behind(0, instructions, template)
+}
+
+/// The same for a template with so many bytes of headers in front of what the user may change.
+pub(super) fn verify_behind(
+    headers_bytes: usize,
+    instructions: &[Instruction],
+    template: &[u8],
+) -> Result<(), InstructionError> {
     let mut verifier = Verifier {
         template,
+        write_end_max: headers_bytes + WRITE_OFFSET_MAX,
         instructions,
         number: 0,
     };
@@ -49,6 +59,8 @@ pub fn verify(instructions: &[Instruction], template: &[u8]) -> Result<(), Instr
 /// The check of one instruction among the others.
 struct Verifier<'a> {
     template: &'a [u8],
+    /// Where writes end at the latest.
+    write_end_max: usize,
     instructions: &'a [Instruction],
     number: usize,
 }
@@ -209,10 +221,10 @@ impl Verifier<'_> {
         bytes: usize,
     ) -> Result<(), InstructionError> {
         let end = offset.saturating_add(bytes);
-        let limit = self.template.len().min(WRITE_OFFSET_MAX);
+        let limit = self.template.len().min(self.write_end_max);
         if end > limit {
-            let what = if limit == WRITE_OFFSET_MAX {
-                format!("past the first {WRITE_OFFSET_MAX} bytes, which a program may change")
+            let what = if limit == self.write_end_max {
+                format!("past the first {limit} bytes, which a program may change")
             } else {
                 format!("past the packet of {limit} bytes")
             };

@@ -210,7 +210,7 @@ impl Core {
     pub(in crate::control) fn set_port_mode(&mut self, id: u8, mode: PortMode) {
         self.ports[usize::from(id)].mode = mode;
         self.push(Action::SetPortMode { port: id, mode });
-        self.filter_macs(id);
+        self.update_reception(id);
         // With it, who answers pings.
         let ended = self.set_service(id, crate::rx_taps::ServiceMode::Off);
         ended.expect("the port is there");

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_api::commands::layers::VxlanTunnel;
 use allosaur_api::commands::ports::{EtherConfig, Ipv4Config, Ipv6Config, LayerConfig, VlanTags};
-use allosaur_engine::encapsulation::{Encapsulation, Vxlan};
+use allosaur_engine::encapsulation::{Encapsulation, Tunnel, Vxlan};
 use allosaur_engine::host::HostSettings;
 use allosaur_packet::MacAddress;
 
@@ -18,7 +18,7 @@ pub(in crate::control) struct Layers {
     pub(in crate::control) ipv4: Option<Ipv4Layer>,
     pub(in crate::control) ipv6: Option<Ipv6Addr>,
     pub(in crate::control) vlan: Vec<u16>,
-    /// The tunnel that its flows are in.
+    /// The tunnel that its flows and streams are in.
     pub(in crate::control) vxlan: Option<VxlanEnd>,
 }
 
@@ -89,13 +89,16 @@ impl Layers {
 
     /// What flows of the port send their packets in; `own` is its MAC address.
     pub(in crate::control) fn encapsulation(&self, own: [u8; 6]) -> Encapsulation {
-        let vlan = self.outer_vlan();
-        let Some(end) = self.vxlan else {
-            return vlan.into();
-        };
+        let vlan = self.outer_vlan().into();
+        self.tunnel(own).map_or(vlan, Encapsulation::Tunnel)
+    }
+
+    /// The tunnel of the port; `own` is its MAC address.
+    pub(in crate::control) fn tunnel(&self, own: [u8; 6]) -> Option<Tunnel> {
+        let end = self.vxlan?;
         let peer = end.given.inner_mac.unwrap_or(self.destination_mac);
-        let vxlan = Vxlan {
-            vlan,
+        Some(Tunnel::Vxlan(Vxlan {
+            vlan: self.outer_vlan(),
             local: end.local,
             remote: end.remote,
             port: end.given.udp_port,
@@ -103,8 +106,28 @@ impl Layers {
             takes_any_vni: end.given.any_vni,
             own: MacAddress(own),
             peer: MacAddress(peer),
+        }))
+    }
+
+    /// Why no stream can be sent in the port's tunnel, with the remedy.
+    pub(in crate::control) fn check_tunnel_of_streams(&self) -> Result<(), String> {
+        let Some(end) = self.vxlan else {
+            return Ok(());
         };
-        vxlan.into()
+        if end.remote.is_unspecified() {
+            return Err(
+                "vxlan.remote is missing, which streams are sent to: give the address of the other end \
+                 (set_vxlan), or a gateway (set_l3)"
+                    .to_owned(),
+            );
+        }
+        match self.vlan.len() {
+            0 | 1 => Ok(()),
+            tags => Err(format!(
+                "vlan has {tags} tags, and frames of a tunnel have one at most: set one (set_vlan), or \
+                 take the tunnel away (set_vxlan)"
+            )),
+        }
     }
 
     /// Where frames go, as far as it is known.

@@ -11,8 +11,8 @@ use crate::rx_taps::{HostRequest, MacFilter, PortRequest, Reception, ServiceMode
 
 impl Core {
     /// Has a port with flows take its own frames only, as long as it is not promiscuous and has no
-    /// emulated clients, and any other port all.
-    pub(in crate::control) fn filter_macs(&mut self, id: u8) {
+    /// emulated clients, and any other port all; and tells who counts streams which tunnel they are in.
+    pub(in crate::control) fn update_reception(&mut self, id: u8) {
         let port = &self.ports[usize::from(id)];
         let mut reception = port.reception;
         let takes_all = port.promiscuous || self.config.has_emulation;
@@ -20,6 +20,8 @@ impl Core {
             true => MacFilter::new(port.config.hw_mac, takes_all, port.multicast),
             false => MacFilter::Any,
         };
+        let tunnel = port.layers.tunnel(port.config.hw_mac);
+        reception.tunnel = tunnel.filter(|_| !port.is_stateful());
         let set = self.set_reception(id, reception);
         set.expect("the port is there");
     }
@@ -44,6 +46,7 @@ impl Core {
             wanted.link_up = reception.link_up;
             if port == id {
                 wanted.vxlan = reception.vxlan;
+                wanted.tunnel = reception.tunnel;
                 wanted.mac_filter = reception.mac_filter;
             }
             let before = found.reception;
@@ -51,7 +54,7 @@ impl Core {
                 found.reception = wanted;
                 let reception = wanted;
                 self.tell(PortRequest::SetReception { port, reception });
-                // The filter is no attribute: it follows from two, which the caller looks at.
+                // Filter and tunnel are no attributes: the filter follows from two, which the caller looks at.
                 if (wanted.link_up, wanted.vxlan) != (before.link_up, before.vxlan) {
                     changed.insert(port);
                 }
@@ -97,5 +100,6 @@ impl Core {
         let answers_echo = answers_echo(port.is_stateful(), port.service);
         let settings = port.layers.host(port.config.hw_mac, answers_echo);
         self.tell(HostRequest::Set { port: id, settings });
+        self.update_reception(id);
     }
 }

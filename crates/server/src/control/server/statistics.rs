@@ -20,7 +20,7 @@ use crate::control::reply::{Reply, reply};
 use crate::counters::PortCounters;
 
 /// The extended counters of a port: TRex's names first, then the errors that we can tell apart.
-const XSTATS: [&str; 9] = [
+const XSTATS: [&str; 11] = [
     "rx_good_packets",
     "tx_good_packets",
     "rx_good_bytes",
@@ -30,6 +30,8 @@ const XSTATS: [&str; 9] = [
     "tx_errors",
     "tx_missed_packets",
     "tx_queue_full",
+    "rx_tunnel_network_errors",
+    "rx_tunnel_header_errors",
 ];
 
 /// All names, each once: ours, then those of devices.
@@ -165,6 +167,8 @@ pub(super) fn port_xstats_values(control: &Core, fields: &Fields<'_>, view: &Vie
         counters.transmit.lost_packets,
         counters.transmit.missed_packets,
         counters.transmit.queue_full,
+        counters.tunnel_errors.other_network,
+        counters.tunnel_errors.bad_header,
     ];
     let own = XSTATS.iter().map(|name| (*name).to_owned()).zip(ours);
     // What the device says goes before what we say of it.

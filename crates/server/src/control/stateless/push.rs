@@ -40,6 +40,7 @@ impl Stateless {
             // What is pushed leaves as it is.
             marking: None,
             vxlan: VxlanPorts::STANDARD,
+            tunnel: None,
         };
         let core = port.cores()?[0];
         let profile = Profile::compile(&streams, &facts);

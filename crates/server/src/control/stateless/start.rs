@@ -6,12 +6,15 @@ use std::sync::Arc;
 use allosaur_api::commands::traffic::{Multiplier, StartTraffic, Started};
 use allosaur_api::events::Event as ApiEvent;
 use allosaur_api::{Error, Fields};
+use allosaur_engine::encapsulation::{Encapsulation, LinkPrefix, Tunnel};
 use allosaur_engine::stateless::StatelessCommand;
 use allosaur_engine::stream::{
     CoreProgram, CoreShare, DestinationMac, Profile as Compiled, ProfileRates, StreamPortInfo,
     StreamSpec,
 };
 use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_packet::MacAddress;
+use allosaur_packet::link::ethernet::{self, EtherType};
 
 use super::port::{Profile, Run, State, StreamPort, wrong_state};
 use super::state::Stateless;
@@ -151,7 +154,14 @@ pub(super) fn compile(
     }
     let specs = profile.streams.values().map(|s| placed(&s.spec, port));
     let specs: Vec<StreamSpec> = specs.collect();
-    check_frames(&port.config, &specs)?;
+    let tunnel = port.layers.tunnel(port.config.hw_mac);
+    let checked = port.layers.check_tunnel_of_streams();
+    checked
+        .map_err(|problem| Error::execution(format!("profile_id({name}): the port's {problem}")))?;
+    match tunnel {
+        None => check_frames(&port.config, &specs)?,
+        Some(tunnel) => check_frames_in(tunnel, port, &specs)?,
+    }
     let facts = StreamPortInfo {
         line_rate_bps: port.config.line_rate_bps,
         source_mac: port.config.hw_mac,
@@ -160,6 +170,7 @@ pub(super) fn compile(
         data_cores: config.data_cores,
         marking: Some(config.marking),
         vxlan: port.reception.vxlan,
+        tunnel,
     };
     let compiled = Compiled::compile(&specs, &facts);
     let compiled = compiled.map_err(|error| Error::execution(error.to_string()))?;
@@ -190,13 +201,37 @@ pub(super) fn check_frames(config: &PortConfig, specs: &[StreamSpec]) -> Result<
     Ok(())
 }
 
+/// The same for what it sends in a tunnel.
+fn check_frames_in(tunnel: Tunnel, port: &Port, specs: &[StreamSpec]) -> Result<(), Error> {
+    let (encapsulation, any) = (Encapsulation::Tunnel(tunnel), MacAddress::default());
+    let prefix = LinkPrefix::new(any, any, &encapsulation, EtherType::IPV4);
+    let headers = prefix.bytes() - ethernet::HEADER_BYTES;
+    let is_tagged = !port.layers.tags().is_empty();
+    for spec in specs.iter().filter(|spec| spec.enabled) {
+        let bytes = spec.packet.len() + headers;
+        let checked = port.config.check_frame_bytes(bytes, is_tagged);
+        checked.map_err(|problem| {
+            let name = tunnel.name();
+            Error::execution(format!(
+                "stream {}: with the {headers} bytes of its tunnel ({name}) the {problem}",
+                spec.id
+            ))
+        })?;
+    }
+    Ok(())
+}
+
 /// Streams that go where the port goes need to know where that is.
 fn check_resolved(port: &Port, profile: &Profile) -> Result<(), Error> {
     let Some(gateway) = port.layers.unresolved_gateway() else {
         return Ok(());
     };
     let mut specs = profile.streams.values().map(|stream| &stream.spec);
-    match specs.find(|spec| spec.enabled && spec.destination_mac != DestinationMac::Packet) {
+    // A tunnel goes where the port goes.
+    let goes_there = |spec: &StreamSpec| {
+        spec.destination_mac != DestinationMac::Packet || port.layers.vxlan.is_some()
+    };
+    match specs.find(|spec| spec.enabled && goes_there(spec)) {
         None => Ok(()),
         Some(spec) => Err(Error::execution(format!(
             "stream {}: the MAC address of {gateway} is not known yet: resolve it (set_l3 with \

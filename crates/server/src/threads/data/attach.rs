@@ -46,7 +46,7 @@ impl FlowRxPort {
         if let Some(queue) = &mut self.queue {
             queue.set_up(reception.link_up);
         }
-        self.arrivals.vxlan = reception.vxlan;
+        self.arrivals.set(&reception);
         self.service = reception.service;
         self.mac_filter = reception.mac_filter;
     }

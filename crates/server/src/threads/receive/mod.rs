@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use allosaur_engine::capture::Origin;
-use allosaur_engine::flow_stats::receive::{FlowTag, flow_tag_of};
+use allosaur_engine::flow_stats::receive::FlowTag;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_port::RxFrame;
@@ -242,7 +242,7 @@ fn receive(
         }
         for RxFrame { at_ns, bytes } in frames {
             // First of all what is measured by the clock.
-            let group = match flow_tag_of(bytes, &arrivals.vxlan) {
+            let group = match arrivals.flow_tag(bytes) {
                 None => None,
                 Some(FlowTag::Flow(group)) => Some(group),
                 Some(FlowTag::Latency) if knows_arrivals => meters.measure_at(*at_ns, bytes),

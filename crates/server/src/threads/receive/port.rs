@@ -80,7 +80,7 @@ impl RxPort {
         if let Some(queue) = &mut self.queue {
             queue.set_up(reception.link_up);
         }
-        self.arrivals.vxlan = reception.vxlan;
+        self.arrivals.set(&reception);
     }
 
     /// Whether the port has a queue here; else data threads have it.

@@ -307,6 +307,7 @@ fn streams_run_beside_flows_and_are_counted_by_themselves() {
         data_cores: 2,
         marking: Some(Tagging::Server),
         vxlan: VxlanPorts::STANDARD,
+        tunnel: None,
     };
     let compiled = Profile::compile(&[counted_burst(group)], &facts).expect("the stream is right");
     let mut world = World::new(2, LinkSettings::default());

@@ -49,6 +49,7 @@ _OF_BOTH = (
     _ports.L3(),
     _ports.IPv6(),
     _ports.Vlan(),
+    _ports.Vxlan(),
     _neighbors.Arp(),
     _neighbors.Ping(),
     _neighbors.Scan6(),

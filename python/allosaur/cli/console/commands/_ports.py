@@ -1,4 +1,4 @@
-"""`portattr`, `service`, `l2`, `l3`, `ipv6`, `vlan`: what ports are, and their addresses."""
+"""`portattr`, `service`, `l2`, `l3`, `ipv6`, `vlan`, `vxlan`: what ports are, and their addresses."""
 
 from __future__ import annotations
 
@@ -179,6 +179,42 @@ class Vlan(ConsoleCommand):
         tags = [] if options.clear_vlan else options.vlan
         session.client.set_vlan(ports, tags)
         return done(f"VLAN {tags or 'cleared'} on {listed(ports, 'port')}", ports=ports, vlan=tags)
+
+
+class Vxlan(ConsoleCommand):
+    """`vxlan`."""
+
+    name = "vxlan"
+    summary = "send what ports generate in a network of VXLAN, and take it from there"
+    example = "vxlan -p 0 --vni 100 --local 192.0.2.1 --remote 192.0.2.2"
+    changes = True
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _arguments.ports_or_all(parser)
+        group = parser.add_mutually_exclusive_group(required=True)
+        group.add_argument("--vni", type=int, metavar="N", help="the number of the network, 0 to 16777215")
+        group.add_argument("-c", dest="clear_vxlan", action="store_true", help="no tunnel")
+        parser.add_argument("--local", type=address, metavar="IP", help="this end (default: of the port)")
+        parser.add_argument(
+            "--remote", type=address, metavar="IP", help="the other end (default: the gateway)"
+        )
+        parser.add_argument("--inner-mac", metavar="MAC", help="where frames go inside (default: as outside)")
+        parser.add_argument("--udp-port", type=int, default=4789, metavar="N", help="of both ends (4789)")
+        parser.add_argument("--any-vni", action="store_true", help="take frames of any network")
+
+    def answer(self, session: Session, options: argparse.Namespace) -> Answer:
+        ports = _arguments.owned(session, _arguments.chosen(session, options))
+        session.client.set_vxlan(
+            ports,
+            options.vni,
+            options.local,
+            options.remote,
+            options.udp_port,
+            options.inner_mac,
+            options.any_vni,
+        )
+        what = "cleared" if options.clear_vxlan else f"network {options.vni}"
+        return done(f"VXLAN {what} on {listed(ports, 'port')}", ports=ports, vni=options.vni)
 
 
 def _supported(session: Session, port: int) -> Answer:
