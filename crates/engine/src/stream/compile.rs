@@ -6,8 +6,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use allosaur_packet::frame;
-
 use super::error::CompileError;
 use super::graph::{Load, ProfileRates, RateGraph, graph, rates};
 use super::replay::Replay;
@@ -16,7 +14,7 @@ use super::spec::{
     DestinationMac, GAP_MAX, Mode, PACKET_BYTES_MAX, PACKET_BYTES_MIN, PACKET_BYTES_PADDED,
     RATE_PPS_MAX, STREAMS_MAX, Shape, StreamId, StreamSpec,
 };
-use super::tunnel::{Encapsulated, TunnelHeaders, is_vxlan};
+use super::tunnel::TunnelHeaders;
 use crate::encapsulation::Tunnel;
 use crate::flow_stats::{Rule, TagError, Tagging, VxlanPorts, tag};
 use crate::latency::ChecksumFixup;
@@ -479,16 +477,17 @@ fn compile_stream(
         .map(|tunnel| TunnelHeaders::new(tunnel, port.destination_mac, port.source_mac));
     let headers = headers.as_ref();
     let packet = template(spec, port, headers);
-    let mut packet = packet.map_err(|error| CompileError::Mark { stream, error })?;
-    let program = match headers {
-        None => vm::FieldProgram::compile_for(port.checksums, &spec.program, &packet),
-        Some(headers) => {
-            let encapsulated = encapsulate(spec, &packet, headers, port)?;
-            packet = encapsulated.packet;
-            vm::FieldProgram::compile_behind(headers.bytes(), &encapsulated.program, &packet)
+    let packet = packet.map_err(|error| CompileError::Mark { stream, error })?;
+    let (packet, program) = match headers {
+        None => {
+            let program = vm::FieldProgram::compile_for(port.checksums, &spec.program, &packet);
+            (
+                packet,
+                program.map_err(|error| CompileError::Program { stream, error })?,
+            )
         }
+        Some(headers) => headers.compile(spec, &packet, &port.vxlan)?,
     };
-    let program = program.map_err(|error| CompileError::Program { stream, error })?;
     // A program that changes nothing costs nothing.
     let program = Some(program).filter(vm::FieldProgram::changes_packets);
     let frame_bytes = program
@@ -524,26 +523,6 @@ fn compile_stream(
     })
 }
 
-/// A stream's frame and program in the tunnel of its port.
-fn encapsulate(
-    spec: &StreamSpec,
-    packet: &[u8],
-    headers: &TunnelHeaders,
-    port: &StreamPortInfo,
-) -> Result<Encapsulated, CompileError> {
-    let stream = spec.id;
-    if is_vxlan(packet, &port.vxlan) {
-        return Err(CompileError::TunnelInTunnel(stream));
-    }
-    // What the user reads is about the packet that the user wrote.
-    vm::verify(&spec.program, packet).map_err(|error| CompileError::Program { stream, error })?;
-    let encapsulated = headers.encapsulate(packet, &spec.program);
-    match encapsulated.packet.len() {
-        ..=PACKET_BYTES_MAX => Ok(encapsulated),
-        bytes => Err(CompileError::PacketSize { stream, bytes }),
-    }
-}
-
 /// The checksum that covers the trailer of measured packets.
 fn fixup(
     rule: Rule,
@@ -553,8 +532,7 @@ fn fixup(
     packet: &[u8],
 ) -> Option<ChecksumFixup> {
     if let Some(headers) = headers {
-        let at = headers.bytes();
-        return ChecksumFixup::of(&frame::parse(&packet[at..]), at);
+        return headers.fixup(packet);
     }
     // A port that computes checksums does so over the trailer.
     let is_ours = !has_program || port.checksums == vm::Checksums::Complete;

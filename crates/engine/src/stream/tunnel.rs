@@ -8,9 +8,12 @@ use allosaur_packet::frame::{self, Layout, Network, Transport};
 use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::network::{ipv4, ipv6};
 
+use super::error::CompileError;
+use super::spec::{PACKET_BYTES_MAX, StreamSpec};
 use crate::encapsulation::{Encapsulation, LinkPrefix, Tunnel, flow_hash};
 use crate::flow_stats::VxlanPorts;
-use crate::vm::{Instruction, Values, Width};
+use crate::latency::ChecksumFixup;
+use crate::vm::{self, FieldProgram, Instruction, Values, Width};
 
 /// The offsets of a header of UDP (RFC 768), and of lengths in headers of IP (RFC 791, RFC 8200).
 const UDP_DESTINATION: usize = 2;
@@ -27,12 +30,6 @@ const ENTROPY_VARIABLES_MAX: usize = 4;
 #[derive(Debug)]
 pub(super) struct TunnelHeaders {
     prefix: LinkPrefix,
-}
-
-/// A frame in a tunnel, and the program for it.
-pub(super) struct Encapsulated {
-    pub(super) packet: Vec<u8>,
-    pub(super) program: Vec<Instruction>,
 }
 
 impl TunnelHeaders {
@@ -60,9 +57,40 @@ impl TunnelHeaders {
         macs.expect("a prefix ends with an Ethernet header")
     }
 
-    /// The frame `inner` behind them, and its program for the frame that this makes. The program was
-    /// verified for `inner`.
-    pub(super) fn encapsulate(&self, inner: &[u8], program: &[Instruction]) -> Encapsulated {
+    /// The frame of a stream behind them, and its program for the frame that this makes. `packet` is the frame
+    /// as it would be sent without a tunnel, `ports` are those of VXLAN.
+    ///
+    /// # Errors
+    /// What is wrong with the program, by the frame that the user wrote; a frame with a tunnel of its own; one
+    /// that gets too long.
+    pub(super) fn compile(
+        &self,
+        spec: &StreamSpec,
+        packet: &[u8],
+        ports: &VxlanPorts,
+    ) -> Result<(Vec<u8>, FieldProgram), CompileError> {
+        let stream = spec.id;
+        let wrong = |error| CompileError::Program { stream, error };
+        if is_vxlan(packet, ports) {
+            return Err(CompileError::TunnelInTunnel(stream));
+        }
+        vm::verify(&spec.program, packet).map_err(wrong)?;
+        let (packet, program) = self.encapsulate(packet, &spec.program);
+        if packet.len() > PACKET_BYTES_MAX {
+            let bytes = packet.len();
+            return Err(CompileError::PacketSize { stream, bytes });
+        }
+        let program = FieldProgram::compile_behind(self.bytes(), &program, &packet);
+        program.map(|program| (packet, program)).map_err(wrong)
+    }
+
+    /// The checksum that covers the trailer of a measured frame behind them.
+    pub(super) fn fixup(&self, packet: &[u8]) -> Option<ChecksumFixup> {
+        let at = self.bytes();
+        ChecksumFixup::of(&frame::parse(&packet[at..]), at)
+    }
+
+    fn encapsulate(&self, inner: &[u8], program: &[Instruction]) -> (Vec<u8>, Vec<Instruction>) {
         let shift = self.bytes();
         let mut packet = vec![0; shift + inner.len()];
         let layout = frame::parse(inner);
@@ -83,12 +111,12 @@ impl TunnelHeaders {
         if let Some(length) = length {
             add_lengths(&outer, length, &mut program);
         }
-        Encapsulated { packet, program }
+        (packet, program)
     }
 }
 
 /// Whether a frame is in a tunnel by itself.
-pub(super) fn is_vxlan(packet: &[u8], ports: &VxlanPorts) -> bool {
+fn is_vxlan(packet: &[u8], ports: &VxlanPorts) -> bool {
     let layout = frame::parse(packet);
     let at = usize::from(layout.transport_offset) + UDP_DESTINATION;
     let port = packet.get(at..at + 2);

@@ -14,8 +14,9 @@ use allosaur_engine::stateless::{Change, StatelessCommand};
 use allosaur_engine::stream::{ProfileRates, StreamId};
 use allosaur_engine::time::Nanos;
 
+use super::checks::check_line_rate;
 use super::port::{Profile, Run, State, StreamPort, wrong_state};
-use super::start::{check_line_rate, factor, l1_bps};
+use super::start::{factor, l1_bps};
 use super::state::Stateless;
 use crate::control::config::View;
 use crate::control::core::Core;

@@ -2,6 +2,7 @@
 //! packets and captures that are sent once.
 
 mod changes;
+mod checks;
 mod groups;
 mod pgid;
 mod port;

@@ -9,7 +9,7 @@ use allosaur_engine::stream::{
 };
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 
-use super::start::check_frames;
+use super::checks::check_frames;
 use super::state::Stateless;
 use super::stream::decode_packet;
 use crate::control::config::View;
