@@ -6,6 +6,7 @@ use rcgen::{
     CertificateParams, DnType, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384,
     PKCS_ED25519, SignatureAlgorithm,
 };
+use rustls::pki_types::ServerName;
 
 use super::pem::wrong;
 use super::settings::TlsSettingsError;
@@ -44,6 +45,14 @@ impl Identity {
     /// # Errors
     /// When the name is none, or the system gives no random numbers.
     pub fn made(kind: KeyKind, name: &str) -> Result<Identity, TlsSettingsError> {
+        let refused = |why: &str| {
+            let reason = format!(
+                "\"{name}\" cannot be the name in a certificate ({why}); give a host such as \
+                 www.example.org, or an address"
+            );
+            wrong("server_name", &reason)
+        };
+        ServerName::try_from(name).map_err(|error| refused(&error.to_string()))?;
         let make = || {
             let key = KeyPair::generate_for(algorithm(kind))?;
             let mut params = CertificateParams::new([name.to_owned()])?;
@@ -52,13 +61,7 @@ impl Identity {
             Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
         };
         let made: Result<_, rcgen::Error> = make();
-        let (certificate, key) = made.map_err(|error| {
-            let reason = format!(
-                "\"{name}\" cannot be the name in a certificate ({error}); give a host such as \
-                 www.example.org, or an address"
-            );
-            wrong("server_name", &reason)
-        })?;
+        let (certificate, key) = made.map_err(|error| refused(&error.to_string()))?;
         Ok(Identity { certificate, key })
     }
 }
@@ -77,8 +80,11 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_told_by_the_field() {
-        let error = Identity::made(KeyKind::P256, "grün").unwrap_err();
-        assert_eq!(error.field, "server_name");
-        assert!(error.reason.contains("\"grün\""), "{}", error.reason);
+        for name in ["grün", "no name", ""] {
+            let error = Identity::made(KeyKind::P256, name).unwrap_err();
+            assert_eq!(error.field, "server_name");
+            let named = format!("\"{name}\"");
+            assert!(error.reason.contains(&named), "{}", error.reason);
+        }
     }
 }
