@@ -134,6 +134,9 @@ pub enum Output {
     Fail,
     /// The same for one that ran a program, which ended so.
     EndProgram(ProgramEnd),
+    /// A program that it ran ended so, with all that it said acknowledged: the flow is judged by that,
+    /// whatever comes later. What is said still, such as that the peer may close, is no part of it.
+    Ended(ProgramEnd),
     /// It is through, and ends by a reset. UDP: as [`Close`](Output::Close).
     Reset,
 }

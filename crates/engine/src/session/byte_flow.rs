@@ -149,10 +149,14 @@ impl Session {
             it.end = match output {
                 Output::Close | Output::Reset => ProgramEnd::Done,
                 Output::Fail => ProgramEnd::Failed,
-                Output::EndProgram(end) => end,
+                Output::EndProgram(end) | Output::Ended(end) => end,
                 _ => it.end,
             };
             self.say(cx, output, bytes);
+            if matches!(output, Output::Ended(_)) {
+                // It is judged before anything else is said.
+                break;
+            }
         }
         if !self.flags.has(SessionFlag::Aborted) {
             let due = cx.call(it.place, |core, flow, _| core.poll_timeout(flow));
@@ -211,7 +215,7 @@ impl Session {
                 self.flags.set(SessionFlag::Closing);
             }
             Output::Reset => self.reset(cx.now),
-            Output::Data | Output::Buffer(_) => {}
+            Output::Data | Output::Buffer(_) | Output::Ended(_) => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use allosaur_engine::app::{
     Action, AppCore, AppFlowInfo, AppFlows, AppRow, Application, ApplicationContext,
     ApplicationFactory, BufferIndex, Buffers, CoreInfo, FlowEvent, Output, Program, ProgramContext,
-    ProgramRun, VariablePool,
+    ProgramEnd, ProgramRun, VariablePool,
 };
 use allosaur_engine::tcp::End;
 use allosaur_engine::time::{Nanos, SECOND};
@@ -166,7 +166,9 @@ enum Phase {
     Handshake,
     /// The program runs.
     Open,
-    /// The program is through, and so is what it said: the peer shall say that it closes.
+    /// The program is through, which is to be told.
+    Ended(ProgramEnd),
+    /// It was: the peer shall say that it closes.
     Lingering(Output),
     /// What is left to be said is.
     Closing(Output),
@@ -199,7 +201,7 @@ impl TlsProgram {
                 self.phase = Phase::Closing(Output::Fail);
             }
             Phase::Lingering(end) => self.phase = Phase::Closing(end),
-            Phase::Closing(_) | Phase::Over => {}
+            Phase::Ended(_) | Phase::Closing(_) | Phase::Over => {}
         }
     }
 
@@ -270,12 +272,12 @@ impl TlsProgram {
         Some(Output::Data)
     }
 
-    /// The program is through.
-    fn close(&mut self, now: Nanos) {
+    /// The program is through: the peer is told that nothing follows.
+    fn close(&mut self, now: Nanos, end: ProgramEnd) {
         if let Some(session) = &mut self.session {
             session.close();
         }
-        let end = Output::EndProgram(self.run.end_reached());
+        let end = Output::EndProgram(end);
         self.phase = if self.is_peer_closed {
             Phase::Closing(end)
         } else {
@@ -303,7 +305,7 @@ impl TlsProgram {
                 }
                 Action::Send { buffer } => self.sending = Some((buffer, 0)),
                 Action::WakeAt(at) => self.wake_at = Some(at),
-                Action::Close => self.close(cx.now),
+                Action::Close => self.phase = Phase::Ended(self.run.end_reached()),
                 Action::Reset => self.phase = Phase::Closing(Output::Reset),
                 // Nothing waits for an acknowledgment here.
                 Action::Acknowledge => {}
@@ -427,7 +429,10 @@ impl Application for TlsProgram {
         if let Some(sending) = self.sending {
             return self.write_record(shared, sending, room, out);
         }
-        // That it closes.
+        if let Phase::Ended(end) = self.phase {
+            self.close(cx.now, end);
+            return Some(Output::Ended(end));
+        }
         if let Some(session) = &mut self.session {
             session.poll_transmit(out);
             if !out.is_empty() {
