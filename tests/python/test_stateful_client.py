@@ -635,6 +635,7 @@ def test_how_flows_ended(mock: MockStatefulTransport, client: ASTFClient) -> Non
         "connect": {"count": 7, "min_us": 80.0},
         "first_byte": {"count": 0},
         "program": {"count": 0},
+        "handshake": {"count": 0},
     }
 
 

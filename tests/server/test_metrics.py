@@ -383,6 +383,7 @@ def test_ends_of_flows(scrape: Scrape, rpc: Rpc) -> None:
             elif not name.startswith("http_"):
                 series = "allosaur_flow_outcomes_total"
                 assert scrape(series, profile="_", side=side, outcome=name) == count, name
+    assert told["applications"] == [] and told["times"].pop("handshake") == {"count": 0}
     for name, times in told["times"].items():
         assert times["count"] == told["client"]["completed"], name
         assert scrape(f"allosaur_flow_{name}_seconds_count", profile="_") == times["count"]

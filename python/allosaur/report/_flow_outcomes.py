@@ -17,10 +17,15 @@ FAILED = ("reset", "closed_early", "timed_out", "refused", "cut_off", "aborted")
 """The ways in which a flow ends before its program did."""
 HTTP_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 """What clients got for requests of HTTP/1: the class of its status, or something without a status line."""
-TIMES = {"connect": "connect", "first_byte": "first byte", "program": "whole program"}
+TIMES = {
+    "connect": "connect",
+    "handshake": "handshake",
+    "first_byte": "first byte",
+    "program": "whole program",
+}
 """The times of clients' flows, by the server's names, with what a table calls them."""
 Times = Mapping[str, Mapping[str, float]]
-"""Of `connect`, `first_byte` and `program`: `count`, and where that is not 0 `min_us`, `p50_us` and so on."""
+"""Of each of `TIMES`: `count`, and where that is not 0 `min_us`, `p50_us` and so on."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,35 @@ class SideOutcomes:
         return _fields.plain(self)
 
 
+@dataclass(frozen=True)
+class ApplicationCount:
+    """A counter of what programs run over, such as handshakes of TLS by their kind."""
+
+    name: str
+    """The server's name for it, with its label: `tls_handshakes.full`."""
+    is_error: bool
+    client: int
+    server: int
+
+    @classmethod
+    def from_reply(cls, row: Mapping[str, Any]) -> ApplicationCount:
+        """Take a row of what a server tells."""
+        name = ".".join(filter(None, (row["name"], row.get("label"))))
+        return cls(name, bool(row["is_error"]), int(row["client"]), int(row["server"]))
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        name, _, label = self.name.partition(".")
+        return " ".join(filter(None, (name.replace("tls_", "TLS ").replace("_", " "), label)))
+
+    def plus(self, other: ApplicationCount) -> ApplicationCount:
+        """Add that of another profile."""
+        return ApplicationCount(
+            self.name, self.is_error, self.client + other.client, self.server + other.server
+        )
+
+
 FAILED_LABELS = frozenset(one.metadata["label"] for one in fields(SideOutcomes) if one.name in FAILED)
 """What tables call those ways."""
 
@@ -77,12 +111,14 @@ class Outcomes:
     client: SideOutcomes = SideOutcomes()
     server: SideOutcomes = SideOutcomes()
     times: Times = field(default_factory=dict)
+    applications: tuple[ApplicationCount, ...] = ()
 
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any]) -> Outcomes:
         """Take what a server tells of a profile, or of one of its template groups, which has no times."""
         client, server = (SideOutcomes.from_reply(reply[side]) for side in ("client", "server"))
-        return cls(client, server, reply.get("times", {}))
+        applications = tuple(ApplicationCount.from_reply(row) for row in reply.get("applications", ()))
+        return cls(client, server, reply.get("times", {}), applications)
 
     def side(self, name: str) -> SideOutcomes:
         """Return those of `client` or `server`."""
@@ -92,13 +128,28 @@ class Outcomes:
         """Add those of another profile. Percentiles do not add up: of two with times, none are left."""
         times = [one.times for one in (self, other) if any(was_timed(time) for time in one.times.values())]
         client, server = plus(self.client, other.client), plus(self.server, other.server)
-        return Outcomes(client, server, times[0] if len(times) == 1 else {})
+        applications = {one.name: one for one in self.applications}
+        for one in other.applications:
+            applications[one.name] = applications[one.name].plus(one) if one.name in applications else one
+        return Outcomes(client, server, times[0] if len(times) == 1 else {}, tuple(applications.values()))
+
+    def errors(self, side: str) -> dict[str, int]:
+        """Return what went wrong in what the programs of a side run over, by name."""
+        found = (
+            (one.name, one.client if side == "client" else one.server)
+            for one in self.applications
+            if one.is_error
+        )
+        return {name: count for name, count in found if count}
 
     def rows(self) -> Iterator[tuple[str, list[int]]]:
         """Return what a table of totals shows of both sides: `completed`, and what is not 0."""
         for name, label, values in _fields.rows((self.client, self.server)):
             if any(values) or name == "completed":
                 yield label, values
+        for one in self.applications:
+            if one.client or one.server:
+                yield one.label, [one.client, one.server]
 
     def timed(self) -> Iterator[tuple[str, int, Mapping[str, float]]]:
         """Return what a table calls each time of clients' flows that was measured, of how many, and it."""
@@ -115,7 +166,12 @@ class Outcomes:
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts of both sides as plain data, without the times."""
-        return {"client": self.client.to_json(), "server": self.server.to_json()}
+        both = (self.client, self.server)
+        client, server = (
+            side.to_json() | {one.name: getattr(one, name) for one in self.applications}
+            for side, name in zip(both, ("client", "server"), strict=True)
+        )
+        return {"client": client, "server": server}
 
 
 def was_timed(times: Mapping[str, float]) -> bool:

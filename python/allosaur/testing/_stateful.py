@@ -36,7 +36,7 @@ _OUTCOMES = (
     *("completed", *_FAILED, "unanswered"),
     *("http_1xx", "http_2xx", "http_3xx", "http_4xx", "http_5xx", "http_other"),
 )
-_TIMES = ("connect", "first_byte", "program")
+_TIMES = ("connect", "first_byte", "program", "handshake")
 #: Flows that are counted as they are now; all others only grow.
 _GAUGES = ("m_active_flows", "m_est_flows", "m_traffic_duration")
 
@@ -233,7 +233,7 @@ class MockStatefulTransport(MockTransport):
         sides = {side: self._outcomes_of(side) for side in self.counters}
         names = self.profile(params["profile_id"])["tg_names"] if params["profile_id"] in self._texts else []
         times = {name: self.times.get(name, {"count": 0}) for name in _TIMES}
-        return {**sides, "groups": dict.fromkeys(names, sides), "times": times}
+        return {**sides, "groups": dict.fromkeys(names, sides), "times": times, "applications": []}
 
     def _outcomes_of(self, side: str) -> dict[str, int]:
         begun = {"client": ("tcps_connattempt", "udps_connects"), "server": ("tcps_accepts", "udps_accepts")}

@@ -92,7 +92,7 @@ static ROWS: LazyLock<Vec<AppRow>> = LazyLock::new(|| {
 });
 
 /// What flows over TLS count.
-pub(super) fn rows() -> &'static [AppRow] {
+pub fn rows() -> &'static [AppRow] {
     &ROWS
 }
 

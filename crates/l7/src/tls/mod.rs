@@ -24,6 +24,7 @@ mod session;
 mod settings;
 mod verify;
 
+pub use alerts::rows;
 pub use client::TlsClient;
 pub use clock::CoreClock;
 pub use flow_config::{ClientTls, FlowTls, KeyLines, ServerTls, Verify};

@@ -13,19 +13,21 @@ type GroupCells = [AtomicU64; GroupCounters::WORDS];
 #[derive(Debug)]
 pub struct RunBlock {
     groups: Box<[[GroupCells; 2]]>,
+    /// What applications over bytes count, of all groups together: clients', servers'.
+    rows: [Box<[AtomicU64]>; 2],
     times: Box<[AtomicU64]>,
 }
 
 impl RunBlock {
-    /// A block for so many template groups, all zero. The first has the templates without a name,
-    /// so a profile has one more than it has names.
-    pub fn new(groups: usize) -> RunBlock {
+    /// A block for so many template groups, all zero, and so many rows of applications. The first group
+    /// has the templates without a name, so a profile has one more than it has names.
+    pub fn new(groups: usize, rows: usize) -> RunBlock {
+        let zeros = |count| std::iter::repeat_with(|| AtomicU64::new(0)).take(count);
         let cells = || [const { AtomicU64::new(0) }; GroupCounters::WORDS];
         let group = || [cells(), cells()];
         RunBlock {
-            times: std::iter::repeat_with(|| AtomicU64::new(0))
-                .take(FlowTimes::WORDS)
-                .collect(),
+            times: zeros(FlowTimes::WORDS).collect(),
+            rows: [zeros(rows).collect(), zeros(rows).collect()],
             groups: std::iter::repeat_with(group).take(groups).collect(),
         }
     }
@@ -42,6 +44,23 @@ impl RunBlock {
                 for (cell, word) in cells.iter().zip(counters.words()) {
                     cell.store(word, Ordering::Relaxed);
                 }
+            }
+        }
+        for (side, cells) in self.rows.iter().enumerate() {
+            for (row, cell) in cells.iter().enumerate() {
+                let counted = groups
+                    .iter()
+                    .filter_map(|group| group[side].flows.rows.get(row));
+                cell.store(counted.sum(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Adds what the applications over bytes of clients and servers counted, row by row.
+    pub fn add_rows(&self, sums: &mut [Vec<u64>; 2]) {
+        for (cells, sums) in self.rows.iter().zip(sums) {
+            for (cell, sum) in cells.iter().zip(sums) {
+                *sum += cell.load(Ordering::Relaxed);
             }
         }
     }
@@ -95,8 +114,14 @@ mod tests {
         counters[2][0].flows.tcp.connattempt = 6;
         counters[2][1].active = 7;
         counters[2][1].flows.udp.pkt_toobig = 8;
-        let block = RunBlock::new(3);
+        counters[1][1].flows.rows = [1, 2].into();
+        counters[2][1].flows.rows = [10, 20].into();
+        let block = RunBlock::new(3, 2);
         block.publish(&counters);
+        let mut sums = [vec![0; 2], vec![1; 2]];
+        block.add_rows(&mut sums);
+        assert_eq!(sums, [vec![0, 0], vec![12, 23]]);
+        counters[2][1].flows.rows = Box::default();
         assert_eq!(block.group(2), counters[2]);
         assert_eq!(block.group(3), <[GroupCounters; 2]>::default());
         let [clients, servers] = block.totals();

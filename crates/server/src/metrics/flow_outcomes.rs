@@ -71,6 +71,12 @@ const TIMES: Table<'_, FlowTimes> = Table {
             |times: &FlowTimes| distribution(&times.program),
         )
         .sparse(MEASURED),
+        Row::summary(
+            "flow_handshake_seconds",
+            "How long handshakes of clients took that secured a connection, such as TLS",
+            |times: &FlowTimes| distribution(&times.handshake),
+        )
+        .sparse(MEASURED),
     ],
 };
 

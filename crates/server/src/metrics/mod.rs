@@ -9,6 +9,7 @@ mod catalog;
 mod echo;
 mod emulation;
 mod family;
+mod flow_applications;
 mod flow_outcomes;
 pub mod flow_rows;
 mod flows;
@@ -42,6 +43,7 @@ fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
     echo::show(readout, sink);
     flows::show(readout, sink);
     flow_outcomes::show(readout, sink);
+    flow_applications::show(readout, sink);
     emulation::show(readout, sink);
 }
 

@@ -96,7 +96,7 @@ fn run(name: &str, offered_cps: f64) -> CatalogRun {
     profile.groups = vec!["first".to_owned()];
     profile.templates[0].group = 1;
     let compiled = CompiledProfile::compile(&profile, Layout::SMALLEST).expect("it is right");
-    let block = RunBlock::new(2);
+    let block = RunBlock::new(2, 0);
     if offered_cps == 0.0 {
         let side =
             |first: u64| GroupCounters::from_words(std::array::from_fn(|n| first + n as u64));

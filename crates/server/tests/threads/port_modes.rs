@@ -170,7 +170,7 @@ impl Server {
         let compiled = Arc::new(compiled.expect("the profile is right"));
         self.blocks.clear();
         for core in 0..self.cores {
-            let block = Arc::new(RunBlock::new(1));
+            let block = Arc::new(RunBlock::new(1, 0));
             self.blocks.push(Arc::clone(&block));
             self.threads.send(core, FlowCommand::Publish { run, block });
             let command = stateful::StatefulCommand::Start {

@@ -108,6 +108,23 @@ class FlowDurations(TypedDict):
     """From the beginning to the first data."""
     program: DurationStats
     """From the beginning to the end of the program, of flows that completed."""
+    handshake: DurationStats
+    """The handshake that secures a connection, such as TLS."""
+
+
+class ApplicationCount(TypedDict):
+    """A counter that an application declares, such as handshakes of TLS by their kind."""
+
+    name: str
+    """Its name."""
+    is_error: bool
+    """Whether it is 0 unless something goes wrong."""
+    client: int
+    """What clients counted."""
+    server: int
+    """What servers counted."""
+    label: NotRequired[str]
+    """What of its kind it counts: of an alert, its name."""
 
 
 class FlowOutcomes(TypedDict):
@@ -121,6 +138,9 @@ class FlowOutcomes(TypedDict):
     """The same by the name of the template group."""
     times: FlowDurations
     """How long flows took that clients began."""
+    applications: list[ApplicationCount]
+    """What the applications count that programs run over, such as TLS; nothing where they run
+    over none."""
 
 
 class TcpFlow(TypedDict):

@@ -160,6 +160,28 @@ _COUNTERS = {
         "packets of another tunnel network (VNI)",
         "the peer sends in another network of VXLAN: give the port its vni, or any_vni",
     ),
+    "tls_failures": ("TLS handshakes that failed without an alert", "the peer ended them: look at its log"),
+    "tls_failures.no_tls": (
+        "TLS handshakes in which the peer spoke no TLS",
+        "what came is plain text, or another protocol: is the port right?",
+    ),
+    "tls_failures.unfinished": ("TLS handshakes that did not end", _SILENT),
+    "tls_alerts_sent": (
+        "fatal TLS alerts sent, which refuse what the peer said",
+        "compare versions, suites, alpn and certificates of both ends",
+    ),
+    "tls_alerts_sent.certificate_expired": (
+        "TLS certificates refused: expired",
+        "renew the peer's certificate, and compare the clocks",
+    ),
+    "tls_alerts_sent.unknown_ca": (
+        "TLS certificates refused: of an unknown authority",
+        "give the authority that signed the peer's certificate as authorities",
+    ),
+    "tls_alerts_received": (
+        "fatal TLS alerts received, by which the peer refuses",
+        "compare versions, suites, alpn and certificates of both ends; the peer's log says more",
+    ),
     "err_tunnel_header": ("packets with a wrong tunnel header", ""),
     "err_address_spaces": (
         "flows above the limit of address spaces",
@@ -172,19 +194,28 @@ _TOLD_MAX = 3
 
 def meaning(name: str) -> str:
     """Return what a counter counts, in plain words; its name when there are none."""
-    return _COUNTERS.get(name, (name, ""))[0]
+    return _known(name)[0]
 
 
 def hint(name: str) -> str:
     """Return what to do about a counter; empty when nothing better than its name is known."""
-    return _COUNTERS.get(name, (name, ""))[1]
+    return _known(name)[1]
+
+
+def _known(name: str) -> tuple[str, str]:
+    """Return what is known of a counter, or of those that differ from it by label, behind a dot."""
+    if found := _COUNTERS.get(name):
+        return found
+    family, _, label = name.partition(".")
+    what, remedy = _COUNTERS.get(family, ("", ""))
+    return (f"{what}: {label}", remedy) if what else (name, "")
 
 
 def told_shortly(errors: Sequence[tuple[str, str, int]]) -> str:
     """Return the first few of what was counted, with the counters' names, and how many more there are."""
     shown = [
         f"{meaning(name)}, at {side}s: {count:,} ({name})"
-        if name in _COUNTERS
+        if meaning(name) != name
         else f"{name} at {side}s: {count:,}"
         for side, name, count in errors[:_TOLD_MAX]
     ]

@@ -51,6 +51,7 @@ _ENDS = {
 """How flows may end, with what the metric of each counts."""
 _TIMES = {
     "connect": "time from a client's SYN to the connection",
+    "handshake": "time of the handshake that secures a client's connection, such as TLS",
     "first_byte": "time from the beginning of a client's flow to its first data",
     "program": "time from the beginning of a client's flow to the end of its program",
 }

@@ -102,10 +102,14 @@ def _counters(
     outcomes: Outcomes | None,
 ) -> FlowCounters:
     _, wrong = client.is_traffic_stats_error(traffic)
+    errors = {side: {name: int(traffic[side][name]) for name in names} for side, names in wrong.items()}
+    for side in ("client", "server"):
+        if outcomes is not None and (of_applications := outcomes.errors(side)):
+            errors[side] = errors.get(side, {}) | of_applications
     return FlowCounters(
         SideCounters.from_stats("client", traffic["client"], ports),
         SideCounters.from_stats("server", traffic["server"], ports),
         missed,
-        {side: {name: int(traffic[side][name]) for name in names} for side, names in wrong.items()},
+        errors,
         outcomes,
     )

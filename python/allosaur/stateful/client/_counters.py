@@ -167,8 +167,10 @@ class Counters:
         no memory, no room). ``unanswered`` are flows that waited for data, and ended without any.
         ``http_2xx`` and so on are what clients got for requests of HTTP/1, by status; ``http_other`` began
         with no status line. "groups" has the same of each template group, by name. "times" of clients'
-        flows are ``connect``, ``first_byte`` and ``program`` (to its end, where it completed): each with
-        ``count``, ``min_us``, ``average_us``, ``max_us`` and ``p50_us`` to ``p99_9_us``.
+        flows are ``connect``, ``handshake`` (of TLS), ``first_byte`` and ``program`` (to its end, where it
+        completed): each with ``count``, ``min_us``, ``average_us``, ``max_us`` and ``p50_us`` to
+        ``p99_9_us``. "applications" is a list of what TLS counted: handshakes by kind, and what went wrong
+        by the name of the alert.
 
         Raises ``STLError`` when the server does not tell.
         """

@@ -157,6 +157,24 @@ pub struct FlowOutcomes {
     pub groups: BTreeMap<String, GroupOutcomes>,
     /// How long flows took that clients began.
     pub times: FlowDurations,
+    /// What the applications count that programs run over, such as TLS; nothing where they run over none.
+    pub applications: Vec<ApplicationCount>,
+}
+
+/// A counter that an application declares, such as handshakes of TLS by their kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ApplicationCount {
+    /// Its name.
+    pub name: &'static str,
+    /// What of its kind it counts: of an alert, its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<&'static str>,
+    /// Whether it is 0 unless something goes wrong.
+    pub is_error: bool,
+    /// What clients counted.
+    pub client: u64,
+    /// What servers counted.
+    pub server: u64,
 }
 
 /// How the flows of a template group ended.
@@ -210,6 +228,8 @@ pub struct FlowDurations {
     pub first_byte: DurationStats,
     /// From the beginning to the end of the program, of flows that completed.
     pub program: DurationStats,
+    /// The handshake that secures a connection, such as TLS.
+    pub handshake: DurationStats,
 }
 
 /// How long something took.
@@ -315,7 +335,7 @@ pub enum FlowSide {
     Server,
 }
 
-const OUTCOMES_EXAMPLE: &str = r#"{"client": {"completed": 98, "reset": 0, "closed_early": 0, "timed_out": 2, "refused": 0, "cut_off": 0, "aborted": 0, "unanswered": 2, "http_1xx": 0, "http_2xx": 98, "http_3xx": 0, "http_4xx": 0, "http_5xx": 0, "http_other": 0}, "server": {"completed": 98, "reset": 0, "closed_early": 0, "timed_out": 0, "refused": 0, "cut_off": 0, "aborted": 0, "unanswered": 0, "http_1xx": 0, "http_2xx": 0, "http_3xx": 0, "http_4xx": 0, "http_5xx": 0, "http_other": 0}, "groups": {}, "times": {"connect": {"count": 98, "min_us": 80.9, "average_us": 95.2, "max_us": 310.3, "p50_us": 92.2, "p90_us": 101.4, "p99_us": 188.4, "p99_9_us": 310.3}, "first_byte": {"count": 98, "min_us": 160.8, "average_us": 188.4, "max_us": 420.9, "p50_us": 184.3, "p90_us": 204.8, "p99_us": 376.8, "p99_9_us": 420.9}, "program": {"count": 0}}}"#;
+const OUTCOMES_EXAMPLE: &str = r#"{"client": {"completed": 98, "reset": 0, "closed_early": 0, "timed_out": 2, "refused": 0, "cut_off": 0, "aborted": 0, "unanswered": 2, "http_1xx": 0, "http_2xx": 98, "http_3xx": 0, "http_4xx": 0, "http_5xx": 0, "http_other": 0}, "server": {"completed": 98, "reset": 0, "closed_early": 0, "timed_out": 0, "refused": 0, "cut_off": 0, "aborted": 0, "unanswered": 0, "http_1xx": 0, "http_2xx": 0, "http_3xx": 0, "http_4xx": 0, "http_5xx": 0, "http_other": 0}, "groups": {}, "times": {"connect": {"count": 98, "min_us": 80.9, "average_us": 95.2, "max_us": 310.3, "p50_us": 92.2, "p90_us": 101.4, "p99_us": 188.4, "p99_9_us": 310.3}, "first_byte": {"count": 98, "min_us": 160.8, "average_us": 188.4, "max_us": 420.9, "p50_us": 184.3, "p90_us": 204.8, "p99_us": 376.8, "p99_9_us": 420.9}, "program": {"count": 0}, "handshake": {"count": 98, "min_us": 420.1, "average_us": 512.6, "max_us": 901.7, "p50_us": 503.8, "p90_us": 561.2, "p99_us": 802.8, "p99_9_us": 901.7}}, "applications": [{"name": "tls_handshakes", "label": "full", "is_error": false, "client": 98, "server": 98}]}"#;
 
 /// The items of the command table.
 pub const COMMANDS: &[Command] = &[

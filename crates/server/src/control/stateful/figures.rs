@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn a_steady_rate_is_exact_and_gone_a_second_after_the_end() {
-        let block = Arc::new(RunBlock::new(2));
-        let blocks = [Arc::clone(&block), Arc::new(RunBlock::new(2))];
+        let block = Arc::new(RunBlock::new(2, 0));
+        let blocks = [Arc::clone(&block), Arc::new(RunBlock::new(2, 0))];
         let mut readings = Readings::begin(2, 0);
         for half in 1..=4 {
             publish(&block, 50 * half);

@@ -3,8 +3,9 @@
 use allosaur_api::Fields;
 use allosaur_api::commands::stateful::profiles::StatefulProfile;
 use allosaur_api::commands::stateful::runs::{
-    DurationStats, FlowDurations, FlowOutcomes, GroupOutcomes, OutcomeCounts,
+    ApplicationCount, DurationStats, FlowDurations, FlowOutcomes, GroupOutcomes, OutcomeCounts,
 };
+use allosaur_engine::app::AppRow;
 use allosaur_engine::session::{FlowTimes, OutcomeCounters, TimeHistogram};
 
 use super::figures::{Both, group_sum};
@@ -17,6 +18,7 @@ pub fn told<'n>(
     all: [&OutcomeCounters; 2],
     groups: impl Iterator<Item = (&'n str, [OutcomeCounters; 2])>,
     times: &FlowTimes,
+    applications: Vec<ApplicationCount>,
 ) -> FlowOutcomes {
     let groups = groups.map(|(name, sides)| {
         let [client, server] = sides.each_ref().map(counts);
@@ -31,8 +33,25 @@ pub fn told<'n>(
             connect: distribution(&times.connect),
             first_byte: distribution(&times.first_byte),
             program: distribution(&times.program),
+            handshake: distribution(&times.handshake),
         },
+        applications,
     }
+}
+
+/// What applications over bytes counted in the rows of a profile: clients, servers.
+pub fn applications(rows: &[AppRow], sums: &[Vec<u64>; 2]) -> Vec<ApplicationCount> {
+    let [clients, servers] = sums;
+    let counted = rows.iter().zip(clients).zip(servers);
+    let told = counted.map(|((row, &client), &server)| ApplicationCount {
+        name: row.name,
+        label: row.label.map(|(_, value)| value),
+        is_error: row.is_error,
+        client,
+        server,
+    });
+    told.filter(|one| !one.is_error || one.client + one.server > 0)
+        .collect()
 }
 
 fn counts(counters: &OutcomeCounters) -> OutcomeCounts {
@@ -109,7 +128,12 @@ impl Stateful {
         let Some(run) = &profile.run else {
             let none = OutcomeCounters::default();
             let times = FlowTimes::default();
-            return reply(&told([&none, &none], std::iter::empty(), &times));
+            return reply(&told(
+                [&none, &none],
+                std::iter::empty(),
+                &times,
+                Vec::new(),
+            ));
         };
         let Both([clients, servers]) = run.totals();
         let groups = run.profile.groups().iter().zip(1..);
@@ -118,7 +142,13 @@ impl Stateful {
             (name.as_str(), sides.map(|side| side.flows.outcomes))
         });
         let all = [&clients.flows.outcomes, &servers.flows.outcomes];
-        reply(&told(all, groups, &run.times()))
+        let rows = run.profile.application_rows();
+        let mut sums = [vec![0; rows.len()], vec![0; rows.len()]];
+        for block in &run.blocks {
+            block.add_rows(&mut sums);
+        }
+        let applications = applications(&rows, &sums);
+        reply(&told(all, groups, &run.times(), applications))
     }
 }
 
@@ -138,6 +168,7 @@ mod tests {
             [&client, &server],
             groups.into_iter(),
             &FlowTimes::default(),
+            Vec::new(),
         );
         let reply = reply(&told).expect("it is no error");
         assert_eq!(reply["client"]["completed"], 3);
@@ -145,7 +176,8 @@ mod tests {
         assert_eq!(reply["server"]["unanswered"], 0);
         assert_eq!(reply["groups"]["web"]["client"], reply["client"]);
         let none = json!({"count": 0});
-        let times = json!({"connect": none, "first_byte": none, "program": none});
+        let times =
+            json!({"connect": none, "first_byte": none, "program": none, "handshake": none});
         assert_eq!(reply["times"], times);
     }
 }

@@ -243,12 +243,13 @@ impl Stateful {
         view: &View<'_>,
     ) -> Run {
         let groups = profile.groups().len() + 1;
+        let rows = profile.application_rows().len();
         let start_at = view.now_ns + START_LEAD;
         Run {
             index: self.free_run_index(),
             blocks: cores
                 .iter()
-                .map(|_| Arc::new(RunBlock::new(groups)))
+                .map(|_| Arc::new(RunBlock::new(groups, rows)))
                 .collect(),
             running: cores.to_vec(),
             factor: params.factor,

@@ -145,7 +145,10 @@ fn outcomes<W: LinkWatch>(
         (name.as_str(), sides.map(|side| side.flows.outcomes))
     });
     let all = totals.each_ref().map(|side| &side.flows.outcomes);
-    let told = outcomes::told(all, groups, &world.times());
+    let rows = prepared.profile.application_rows();
+    let sums = totals.each_ref().map(|side| side.flows.rows.to_vec());
+    let applications = outcomes::applications(&rows, &sums);
+    let told = outcomes::told(all, groups, &world.times(), applications);
     serde_json::to_value(&told).expect("it is a plain struct with string keys")
 }
 

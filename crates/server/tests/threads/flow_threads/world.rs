@@ -139,7 +139,7 @@ impl World {
         let profile = CompiledProfile::compile(profile, layout).expect("the profile is right");
         let profile = Arc::new(profile);
         for control in &mut self.control {
-            let block = Arc::new(RunBlock::new(1));
+            let block = Arc::new(RunBlock::new(1, 0));
             self.blocks.push(block.clone());
             control.send(FlowCommand::Publish { run: RUN, block });
             control.send(StatefulCommand::Start {
