@@ -93,10 +93,13 @@ class Host:
 class Nginx:
     """nginx on a host, with its own configuration in a folder of its own, while the ``with`` block lasts.
 
-    It serves ``files`` by name, and logs each request: "URI status bytes-sent X-Bytes".
+    It serves ``files`` by name, and logs each request: "URI status bytes-sent X-Bytes". With ``tls``, a
+    certificate and its key, it serves them at port 443, too.
     """
 
-    def __init__(self, host: Host, folder: Path, files: dict[str, bytes]) -> None:
+    def __init__(
+        self, host: Host, folder: Path, files: dict[str, bytes], tls: tuple[Path, Path] | None = None
+    ) -> None:
         self._host = host
         self._folder = folder
         self._process: subprocess.Popen[Any] | None = None
@@ -118,6 +121,9 @@ class Nginx:
             # All that is in front of a body has the same length each time.
             "server_tokens off; etag off; sendfile on; tcp_nopush on; keepalive_requests 1000000;",
             *temporary,
+            *([f"ssl_certificate {tls[0]}; ssl_certificate_key {tls[1]};"] if tls else []),
+            "ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:s:4m;" if tls else "",
+            f"server {{ listen 443 ssl backlog=8192; root {folder}/files; }}" if tls else "",
             f"server {{ listen 80 backlog=8192; listen [::]:80 backlog=8192; root {folder}/files; }}",
             "}",
         ]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from allosaur import (
+    TLS,
     ASTFAssociationRule,
     ASTFClient,
     ASTFGlobalInfo,
@@ -109,9 +110,10 @@ def profile(
     limit: int | None = None,
     port: int = 80,
     prefixes: tuple[str, str] | None = None,
+    tls: tuple[TLS | None, TLS | None] = (None, None),
     **tcp: int,
 ) -> ASTFProfile:
-    """A profile with one template; ``prefixes`` are those of IPv6: clients, servers."""
+    """A profile with one template; ``prefixes`` are those of IPv6, ``tls`` is of clients, servers."""
     ip_gen = ASTFIPGen(
         dist_client=clients if isinstance(clients, ASTFIPGenDist) else ASTFIPGenDist(list(clients)),
         dist_server=ASTFIPGenDist(list(servers)),
@@ -124,8 +126,12 @@ def profile(
             side.ipv6.enable = 1
             side.ipv6.src_msb, side.ipv6.dst_msb = prefixes
     template = ASTFTemplate(
-        client_template=ASTFTCPClientTemplate(program=client, ip_gen=ip_gen, port=port, cps=cps, limit=limit),
-        server_template=ASTFTCPServerTemplate(program=server, assoc=ASTFAssociationRule(port=port)),
+        client_template=ASTFTCPClientTemplate(
+            program=client, ip_gen=ip_gen, port=port, cps=cps, limit=limit, tls=tls[0]
+        ),
+        server_template=ASTFTCPServerTemplate(
+            program=server, assoc=ASTFAssociationRule(port=port), tls=tls[1]
+        ),
     )
     return ASTFProfile(
         default_ip_gen=ip_gen,

@@ -1,0 +1,146 @@
+"""TLS against nginx, curl and OpenSSL: all is answered, all counts agree, and failures have their names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from allosaur import TLS
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "tls"
+NAME = "radius.example.org"
+SERVER = "48.0.0.1"
+# For figures: as many as one wants to wait for.
+CONNECTIONS = int(os.environ.get("ALLOSAUR_TLS_CONNECTIONS", "1000"))
+
+
+@pytest.fixture
+def host(network: Any, real: ModuleType) -> Any:
+    return real.Host(network, "web")
+
+
+@pytest.fixture
+def people(network: Any, real: ModuleType) -> Any:
+    return real.Host(network, "people", number=1)
+
+
+def applications(client: Any, side: str) -> dict[str, int]:
+    """What a side counted of TLS, by name and label, but what is 0."""
+    rows = client.get_flow_outcomes("_")["applications"]
+    return {f"{row['name']}.{row['label']}": row[side] for row in rows if row[side]}
+
+
+@pytest.mark.parametrize("certificate", ["server", "server-rsa"])
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_our_clients_are_served_by_nginx(
+    version: str, certificate: str, host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path
+) -> None:
+    pair = (DATA / f"{certificate}.pem", DATA / f"{certificate}.key")
+    with real.Nginx(host, tmp_path, {"file": real.body(2_000)}, tls=pair) as nginx:
+        response = nginx.response_bytes("file")
+        tls = TLS(version=version, server_name=NAME, authorities=DATA / "ca.pem", resume=0.5)
+        profile = talks.profile(
+            talks.asks(talks.get("file"), response),
+            talks.answers(1, b"-"),
+            servers=(host.address, host.address),
+            cps=200,
+            limit=CONNECTIONS,
+            port=443,
+            tls=(tls, None),
+        )
+        with talks.generator([host.near, "dummy"], [host]) as client:
+            traffic = talks.run(client, profile)
+            outcomes, counted = client.get_flow_outcomes("_"), applications(client, "client")
+    assert talks.errors(traffic, *talks.UNTIMELY) == {}
+    assert outcomes["client"]["completed"] == outcomes["client"]["http_2xx"] == CONNECTIONS
+    assert counted.keys() == {"tls_handshakes.full", "tls_handshakes.resumed"}
+    assert sum(counted.values()) == outcomes["times"]["handshake"]["count"] == CONNECTIONS
+    assert counted["tls_handshakes.resumed"] > CONNECTIONS // 4
+    requests = nginx.requests()[1:]
+    assert len(requests) == CONNECTIONS
+    assert all(line[:3] == ["/file", "200", str(response)] for line in requests)
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_curl_is_served_by_ours(version: str, people: Any, real: ModuleType, talks: ModuleType) -> None:
+    body = real.body(50_000)
+    # Else curl sends its next request where the server has just closed.
+    response = talks.answer(body).replace(b"OK\r\n", b"OK\r\nConnection: close\r\n", 1)
+    tls = TLS(certificate=DATA / "server.pem", key=DATA / "server.key", alpn=["http/1.1"])
+    profile = talks.profile(talks.asks(b"-", 1), talks.answers(40, response), port=443, tls=(None, tls))
+    options = ["--resolve", f"{NAME}:443:{SERVER}", "--cacert", str(DATA / "ca.pem"), f"--tlsv{version}"]
+    options += ["--tls-max", version]
+    times = min(CONNECTIONS, 200)
+    with talks.generator(["dummy", people.near], [people]) as client:
+        client.reset()
+        talks.start(client, profile)
+        assert real.curl(people, f"https://{NAME}/", *options) == (real.sha256(body), len(body))
+        parallel = ["--parallel", "--parallel-max", "20"]
+        _, received = real.Fetched(people, f"https://{NAME}/[1-{times}]", *options, *parallel).result()
+        traffic = talks.finished(client, times + 1)
+        counted, outcomes = applications(client, "server"), client.get_flow_outcomes("_")["server"]
+    assert received == times * len(body)
+    assert outcomes["completed"] == times + 1, outcomes
+    # curl closes without reading the server's close_notify, and its kernel resets for that.
+    assert talks.errors(traffic, "tcps_drops", *talks.UNTIMELY) == {}
+    assert sum(counted.values()) == times + 1, counted
+
+
+REFUSED: dict[str, tuple[list[str], dict[str, Any], str]] = {
+    "version": (["-tls1_2"], {"version": "1.3"}, "tls_alerts_received.protocol_version"),
+    "suite": (
+        ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"],
+        {"suites": ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"], "version": "1.2"},
+        "tls_alerts_received.handshake_failure",
+    ),
+    "expired": (
+        ["-cert", str(DATA / "expired.pem")],
+        {"authorities": DATA / "ca.pem"},
+        "tls_alerts_sent.certificate_expired",
+    ),
+    "authority": ([], {"authorities": DATA / "other-ca.pem"}, "tls_alerts_sent.unknown_ca"),
+    "name": (
+        [],
+        {"authorities": DATA / "ca.pem", "server_name": "other.example"},
+        "tls_alerts_sent.bad_certificate",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_failures_have_their_names(case: str, host: Any, talks: ModuleType) -> None:
+    options, fields, name = REFUSED[case]
+    words = ["openssl", "s_server", "-accept", "443", "-www", "-key", str(DATA / "server.key")]
+    words += [] if "-cert" in options else ["-cert", str(DATA / "server.pem")]
+    server = host.start(*words, *options, stdout=-3, stderr=-3)
+    try:
+        talks.wait_until(lambda: ":443" in host.run("ss", "-Htnl"))
+        assert tls_failures(host, talks, TLS(**{"server_name": NAME, **fields})) == {name: 10}
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_plain_text_is_told_from_tls(host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path) -> None:
+    with real.Nginx(host, tmp_path, {"file": b"short"}):
+        assert tls_failures(host, talks, TLS(), port=80) == {"tls_failures.no_tls": 10}
+
+
+def tls_failures(host: Any, talks: ModuleType, tls: TLS, port: int = 443) -> dict[str, int]:
+    """What ten clients count that fail."""
+    profile = talks.profile(
+        talks.asks(b"GET / HTTP/1.0\r\n\r\n", 10_000),
+        talks.answers(1, b"-"),
+        servers=(host.address, host.address),
+        cps=100,
+        limit=10,
+        port=port,
+        tls=(tls, None),
+    )
+    with talks.generator([host.near, "dummy"], [host]) as client:
+        talks.run(client, profile)
+        assert client.get_flow_outcomes("_")["client"]["completed"] == 0
+        return applications(client, "client")
