@@ -64,9 +64,9 @@ class TLS:
             raise ASTFErrorBadParamCombination(
                 f"{_WHERE}: authorities and pinned are given, leave one of them out"
             )
-        for given, missing in (("certificate", "key"), ("key", "certificate")):
-            if locals()[given] is not None and locals()[missing] is None:
-                raise ASTFErrorBadParamCombination(f"{_WHERE}: {given} is given without {missing}, give both")
+        if (certificate is None) != (key is None):
+            given, missing = ("certificate", "key") if key is None else ("key", "certificate")
+            raise ASTFErrorBadParamCombination(f"{_WHERE}: {given} is given without {missing}, give both")
         if server_name is not None and not isinstance(server_name, str):
             raise ASTFErrorWrongType(f"{_WHERE}: server_name is {server_name!r}, give the name of a host")
         fields = {
