@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -43,6 +44,7 @@ PACKETS = 300
 CONNECTIONS = 30
 ODD_NAME = 'a "name" \\ with\nall, of={it}'
 SIDES = ("client", "server")
+HTTPS_GET = Path(__file__).resolve().parents[2] / "profiles" / "stateful" / "https_get.py"
 #: How soon data threads publish what they counted.
 PUBLISHED_S = 0.005
 OPENMETRICS = "application/openmetrics-text"
@@ -535,11 +537,12 @@ def test_the_guide_shows_all_that_is_there(scrape: Scrape, metric_rows: Mapping[
     for name, (kind, labels) in real.items():
         assert shown[name].kind == kind, name
         assert set(labels) <= {shown[name].labels}, name
-    # Of the rest only what goes wrong, what needs an add-on, and what needs emulated clients (--emu, as
-    # tests/emulation/test_metrics.py starts it) is not there.
+    # Of the rest only what goes wrong, what needs an add-on, programs over TLS (which the last test has), and
+    # what needs emulated clients (--emu, as tests/emulation/test_metrics.py starts it) is not there.
     missing = shown.keys() - {name for name, (_, labels) in real.items() if labels}
     assert not [name for name in missing if shown[name].always]
-    assert all(re.search("tcps_|udps_|app_latency|allosaur_emulation_", name) for name in missing), missing
+    others = "tcps_|udps_|app_latency|allosaur_emulation_|allosaur_tls_|flow_handshake"
+    assert all(re.search(others, name) for name in missing), missing
 
 
 def test_the_rpc_tells_the_same_series_as_the_page(server: LocalServer) -> None:
@@ -612,3 +615,19 @@ def test_metrics_are_asked_for_by_the_beginnings_of_their_names(server: LocalSer
         assert short.series("allosaur_port_packets") == some.series("allosaur_port_packets")
         with pytest.raises(STLError, match=r"prefixes\[1\]"):
             client.get_metrics(["allosaur_", 7])  # type: ignore[list-item]
+
+
+def test_programs_over_tls_have_metrics_of_handshakes() -> None:
+    profile = ASTFProfile.load(HTTPS_GET, rate=20)
+    with LocalServer(http=0, stateful=True) as server, server.client() as flows:
+        flows.reset()
+        flows.load_profile(profile)
+        flows.start(duration=1)
+        flows.wait_on_traffic()
+        page = scraped(server)
+    for side in SIDES:
+        handshakes = page("allosaur_tls_handshakes_total", profile="_", side=side, kind="full")
+        assert handshakes == page("allosaur_flow_handshake_seconds_count", profile="_") > 0
+    assert not any(
+        name.startswith(("allosaur_tls_failures", "allosaur_tls_alerts")) for name, _ in page.values
+    )
