@@ -7,6 +7,7 @@
 //! | [`claim`] | which server may use an interface or a card |
 //! | [`inventory`] | what a machine has for ports, and who uses it |
 //! | [`netlink`] | what only rtnetlink tells |
+//! | [`netlink_batch`] | changes by rtnetlink, many in one call |
 //! | [`tuntap`] | TAP devices |
 //! | [`socket`] | opening sockets, reading and setting their options |
 //! | [`names`] | what a misspelt name may have meant |
@@ -17,6 +18,7 @@ pub mod interface;
 pub mod inventory;
 pub mod names;
 pub mod netlink;
+pub mod netlink_batch;
 pub mod socket;
 pub mod tuntap;
 

@@ -5,12 +5,13 @@ use crate::paths::paths;
 use crate::source::{RustFile, with_rust_files};
 
 /// Which crate may import which.
-const MAY_IMPORT: [(&str, &[&str]); 9] = [
+const MAY_IMPORT: [(&str, &[&str]); 10] = [
     ("packet", &[]),
     ("engine", &["packet"]),
     ("l7", &["packet", "engine"]),
     ("emulation", &["packet", "engine", "l7", "api"]),
     ("netdev", &[]),
+    ("nodes", &["netdev"]),
     ("port", &["packet", "netdev"]),
     ("api", &[]),
     (
@@ -21,6 +22,7 @@ const MAY_IMPORT: [(&str, &[&str]); 9] = [
             "emulation",
             "l7",
             "netdev",
+            "nodes",
             "port",
             "api",
         ],
