@@ -1,7 +1,8 @@
 //! Ports on the kernel's own interfaces, by packet sockets: network cards, veth, TAP devices, bridges.
 //!
 //! `transmit` and `receive` are the queues, `ring` their memory, `socket` the system calls, `fanout`
-//! how the kernel shares out what arrives, `offloads` and `gso` what is left to hardware.
+//! how the kernel shares out what arrives, `offloads` and `gso` what is left to hardware,
+//! `namespace_socket` the frames of all interfaces of a namespace.
 //!
 //! Each sending thread has a socket with a ring of its own, and each receiving thread another. All of
 //! it needs CAP_NET_RAW and no other privilege. The kernel's own traffic on the interface goes on: what it
@@ -10,6 +11,7 @@
 mod arrival;
 mod fanout;
 mod gso;
+mod namespace_socket;
 mod offloads;
 mod receive;
 mod ring;
@@ -33,6 +35,7 @@ use offloads::OFFLOAD_BYTES;
 use ring::{Geometry, HEADER_BYTES, Ring};
 use socket::PacketSocket;
 
+pub use namespace_socket::NamespaceSocket;
 pub use receive::AfPacketRx;
 pub use transmit::AfPacketTx;
 

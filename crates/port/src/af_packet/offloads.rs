@@ -85,15 +85,20 @@ impl Offloads {
 
 /// The VLAN tag that the kernel took out of a frame.
 pub(super) fn tag_of(header: &tpacket2_hdr) -> Option<Tag> {
-    if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+    tag_in(header.tp_status, header.tp_vlan_tpid, header.tp_vlan_tci)
+}
+
+/// The same, of what the kernel tells of a frame: its status, and the two words of the tag.
+pub(super) fn tag_in(status: u32, tpid: u16, tci: u16) -> Option<Tag> {
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
     }
-    let tpid = match header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID {
+    let tpid = match status & libc::TP_STATUS_VLAN_TPID_VALID {
         0 => TPID_DEFAULT,
-        _ => header.tp_vlan_tpid,
+        _ => tpid,
     };
     let [a, b] = tpid.to_be_bytes();
-    let [c, d] = header.tp_vlan_tci.to_be_bytes();
+    let [c, d] = tci.to_be_bytes();
     Some([a, b, c, d])
 }
 
