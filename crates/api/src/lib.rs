@@ -31,7 +31,8 @@ pub use error::Error;
 pub use exchange::Exchange;
 pub use fields::{FieldError, Fields};
 pub use method::{
-    CaptureMethod, Method, Mode, PortMethod, ServerMethod, StatefulMethod, StatelessMethod,
+    CaptureMethod, Method, Mode, NodeMethod, PortMethod, ServerMethod, StatefulMethod,
+    StatelessMethod,
 };
 pub use read::ReadError;
 pub use request::Request;

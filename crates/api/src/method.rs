@@ -20,6 +20,8 @@ pub enum Method {
     Ports(PortMethod),
     /// Commands of what ports receive.
     Capture(CaptureMethod),
+    /// Commands of Linux nodes.
+    Nodes(NodeMethod),
     /// Commands of stateless traffic.
     Stateless(StatelessMethod),
     /// Commands of stateful traffic.
@@ -79,6 +81,15 @@ pub enum CaptureMethod {
     StartCapturePort,
     StopCapturePort,
     SetCapturePortFilter,
+}
+
+/// What a command of Linux nodes does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Each is documented where it is described: in `commands`.
+pub enum NodeMethod {
+    Batch,
+    Results,
+    Cancel,
 }
 
 /// What a command of stateless traffic does.

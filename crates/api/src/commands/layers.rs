@@ -254,11 +254,17 @@ pub(crate) fn ipv4<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ipv4Add
     })
 }
 
-fn some_ipv4<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ipv4Addr>, D::Error> {
+/// Reads an address that may be missing.
+pub(crate) fn some_ipv4<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Ipv4Addr>, D::Error> {
     ipv4(deserializer).map(Some)
 }
 
-fn some_ipv6<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ipv6Addr>, D::Error> {
+/// Reads an address that may be missing.
+pub(crate) fn some_ipv6<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Ipv6Addr>, D::Error> {
     let text = <&str>::deserialize(deserializer)?;
     if text.is_empty() {
         return Ok(None);

@@ -6,6 +6,7 @@ pub mod events;
 pub mod groups;
 pub mod layers;
 pub mod metrics;
+pub mod nodes;
 pub mod ports;
 pub mod remote;
 pub mod server;
@@ -27,6 +28,7 @@ pub(crate) const NOUNS: &[(&str, &str, &[Command])] = &[
     ("Addresses and pushed packets", "layers", layers::COMMANDS),
     ("Service mode", "service", service::COMMANDS),
     ("Captures", "captures", captures::COMMANDS),
+    ("Linux nodes", "nodes", nodes::COMMANDS),
     ("Profiles and streams", "streams", streams::COMMANDS),
     ("Traffic", "traffic", traffic::COMMANDS),
     ("Traffic that runs", "changes", changes::COMMANDS),

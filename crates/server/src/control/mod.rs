@@ -28,6 +28,7 @@ mod domain;
 mod emulation;
 mod files;
 pub mod job;
+mod nodes;
 mod percentiles;
 mod ports;
 mod profile_name;
@@ -54,6 +55,7 @@ use self::core::layers::Ipv4Layer;
 use self::core::pending::{Wait, no_answer, too_slow};
 use self::domain::{Domain, Others, Outcome};
 use self::emulation::EmulatedClients;
+use self::nodes::Nodes;
 use self::ports::Ports;
 use self::ports::attributes::attributes_changed;
 use self::server::Server;
@@ -96,6 +98,7 @@ fn all_domains(config: &ControlConfig, now_ns: Nanos) -> Vec<Box<dyn Domain>> {
         Box::new(Stateless::new(config.ports.len())),
         Box::new(Captures::default()),
         Box::new(EmulatedClients::default()),
+        Box::new(Nodes::new(config.ports.len())),
         Box::new(Ports::new(config.ports.len(), now_ns)),
         Box::new(Server::default()),
     ]

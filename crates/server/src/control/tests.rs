@@ -5,6 +5,7 @@ use allosaur_api::{Fields, Method, Request, ServerMethod};
 use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
+use allosaur_nodes::namespace::NetworkNamespace;
 use serde_json::{Value, json};
 
 use super::awaited::{Awaited, Awaits};
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::counters::{Counters, Snapshot};
 use crate::rx_taps::{
-    Answer, CaptureAnswer, CaptureRequest, Endpoint, Endpoints, PacketSink, Wire,
+    Answer, CaptureAnswer, CaptureRequest, Endpoint, Endpoints, NodeSocket, PacketSink, Wire,
 };
 
 /// Counts captures when it is pinged, and lets go of its count a second later.
@@ -88,6 +89,10 @@ impl Endpoints for NoEndpoints {
     }
 
     fn open_wire(&self, _: &str) -> Result<Box<dyn Wire>, String> {
+        Err("there are none".to_owned())
+    }
+
+    fn open_nodes(&self, _: &NetworkNamespace) -> Result<Box<dyn NodeSocket>, String> {
         Err("there are none".to_owned())
     }
 }

@@ -4,7 +4,9 @@
 use std::fmt;
 
 use allosaur_engine::capture::Captured;
+use allosaur_nodes::namespace::NetworkNamespace;
 
+use super::nodes::request::NodeSocket;
 use crate::emulation::ProcessUsage;
 
 /// Where the packets of a capture go, as text.
@@ -73,4 +75,8 @@ pub trait Endpoints: fmt::Debug {
 
     /// Connects a socket for a port. An error says what is wrong.
     fn open_wire(&self, endpoint: &str) -> Result<Box<dyn Wire>, String>;
+
+    /// Opens the socket with the frames of all nodes whose outer ends are in a namespace. An error says what
+    /// is wrong.
+    fn open_nodes(&self, outer: &NetworkNamespace) -> Result<Box<dyn NodeSocket>, String>;
 }

@@ -7,6 +7,7 @@
 //! gives.
 
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::Nanos;
@@ -16,16 +17,18 @@ use super::capture::Captures;
 use super::echo::EchoStreams;
 use super::host::Hosts;
 use super::message::{Answer, Request};
+use super::nodes::LinuxNodes;
 use super::port::{PortAnswer, PortRequest, PortState, Reception};
 use super::rx_queue::RxQueues;
 use super::rx_tap::{RxTap, bit};
 use super::socket::PortSockets;
 
 /// The list of all kinds of taps, in the order in which they see a frame: echo streams before
-/// hosts, which would answer their requests.
+/// hosts, which would answer their requests, and so nodes.
 fn all_taps(ports: usize) -> Vec<Box<dyn RxTap>> {
     vec![
         Box::new(EchoStreams::default()),
+        Box::new(LinuxNodes::new(ports)),
         Box::new(Hosts::new(ports)),
         Box::new(RxQueues::new(ports)),
         Box::new(PortSockets::new(ports)),
@@ -46,6 +49,7 @@ pub struct RxTaps {
 struct RxTapEntry {
     tap: Box<dyn RxTap>,
     answers: bool,
+    filtered: bool,
     changes: bool,
     received: u64,
     sent: u64,
@@ -56,6 +60,7 @@ impl RxTapEntry {
     fn new(tap: Box<dyn RxTap>) -> RxTapEntry {
         let mut entry = RxTapEntry {
             answers: tap.answers(),
+            filtered: tap.is_filtered(),
             changes: tap.wants_change(),
             tap,
             received: 0,
@@ -203,6 +208,13 @@ impl RxTaps {
         watching.fold(0, |ports, entry| ports | entry.received)
     }
 
+    /// What becomes readable when a tap has something to send that came from outside of this thread.
+    pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let ports = 0..self.receptions.len();
+        let taps = self.taps.iter();
+        taps.flat_map(move |entry| ports.clone().filter_map(|port| entry.tap.file_of(port)))
+    }
+
     /// Whether no tap has anything to see or to send.
     pub fn is_idle(&self) -> bool {
         self.taps.iter().all(|entry| entry.tap.is_idle())
@@ -223,7 +235,7 @@ impl RxTaps {
         let is_shown = self.receptions[usize::from(port)].service.shows(frame);
         let mut is_taken = false;
         for entry in &mut self.taps {
-            let is_for = if entry.answers { !is_taken } else { is_shown };
+            let is_for = (is_shown || !entry.filtered) && !(entry.answers && is_taken);
             if is_for && entry.received & bit(port.into()) != 0 {
                 is_taken |= entry.tap.handle_frame(at, port, Origin::Received, frame);
             }

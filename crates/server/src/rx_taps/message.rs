@@ -4,6 +4,7 @@
 use super::capture::request::CaptureRequest;
 use super::echo::request::EchoRequest;
 use super::host::request::HostRequest;
+use super::nodes::request::NodesRequest;
 use super::port::PortRequest;
 use super::rx_queue::request::RxQueueRequest;
 use super::socket::request::SocketRequest;
@@ -74,6 +75,8 @@ messages! {
     Socket: SocketRequest,
     /// Ports as hosts.
     Host: HostRequest,
+    /// Linux nodes.
+    Nodes: NodesRequest,
     /// Echo streams beside flows.
     Echo: EchoRequest,
     /// Emulated clients, which are no tap: data threads answer for them.

@@ -1,4 +1,4 @@
-//! Who watches frames: captures, receive queues, capture ports, ports as hosts, and echo streams.
+//! Who watches frames: captures, receive queues, capture ports, ports as hosts, Linux nodes, and echo streams.
 //!
 //! [`RxTaps`] are of one shape ([`RxTap`]), a folder each. In its folder each tap has the requests that
 //! it takes and what it answers; [`message`] makes one type of them, for the way between threads.
@@ -12,6 +12,7 @@ mod host;
 mod list;
 mod mac_filter;
 mod message;
+mod nodes;
 mod port;
 mod rx_queue;
 pub mod rx_tap;
@@ -28,6 +29,9 @@ pub use host::request::{HostAnswer, HostRequest};
 pub use list::RxTaps;
 pub use mac_filter::MacFilter;
 pub use message::{Answer, Request};
+pub use nodes::request::{
+    NodeChange, NodeCounters, NodeEntry, NodeFilter, NodeSocket, NodesAnswer, NodesRequest,
+};
 pub use port::{PortAnswer, PortRequest, PortState, Reception};
 pub use rx_queue::request::{RxQueueAnswer, RxQueueRequest};
 pub use rx_tap::RxTap;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 
 use allosaur_engine::capture::Origin;
 use allosaur_engine::time::Nanos;
@@ -53,6 +54,17 @@ pub trait RxTap: Send + fmt::Debug {
     /// mode shows, until a tap before it has one of its own. The others watch.
     fn answers(&self) -> bool {
         false
+    }
+
+    /// Whether it sees only frames that the port's service mode shows.
+    fn is_filtered(&self) -> bool {
+        !self.answers()
+    }
+
+    /// What becomes readable when [`poll_transmit`](RxTap::poll_transmit) has something to send by a port
+    /// that came from outside of this thread.
+    fn file_of(&self, _port: usize) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     /// The ports of which it measures when frames arrive, as bits: a sleep would be measured too.

@@ -9,6 +9,7 @@ use allosaur_engine::time::{Due, Gap, MICROSECOND, Nanos};
 use allosaur_engine::transmit::{FrameHandle, PortIndex, QueueOp, Transmit, TxQueues};
 use allosaur_engine::vm::Checksums;
 use allosaur_engine::{StatelessCommand, StatelessEngine};
+use allosaur_nodes::namespace::NetworkNamespace;
 use allosaur_packet::file::pcap::PcapWriter;
 use allosaur_packet::file::{CaptureError, Resolution};
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,9 @@ use crate::control::{
     Action, CaptureFiles, Control, ControlConfig, Handled, LinkOwner, PortConfig, Reply, View,
 };
 use crate::counters::{Counters, Snapshot};
-use crate::rx_taps::{self, Answer, CaptureRequest, Endpoint, Endpoints, PacketSink, Wire};
+use crate::rx_taps::{
+    self, Answer, CaptureRequest, Endpoint, Endpoints, NodeSocket, PacketSink, Wire,
+};
 
 /// Packets that are written when nothing says how many.
 pub const LIMIT_PACKETS: u64 = 5000;
@@ -197,6 +200,10 @@ impl Endpoints for Nobody {
     }
 
     fn open_wire(&self, _: &str) -> Result<Box<dyn Wire>, String> {
+        Err(NOBODY.to_owned())
+    }
+
+    fn open_nodes(&self, _: &NetworkNamespace) -> Result<Box<dyn NodeSocket>, String> {
         Err(NOBODY.to_owned())
     }
 }

@@ -41,6 +41,7 @@ use std::thread::JoinHandle;
 
 use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_engine::stateful;
+use allosaur_nodes::namespace::NetworkNamespace;
 use allosaur_port::kind::PortRx;
 use allosaur_port::open::AnyPort;
 use allosaur_port::tap::{TapOut, TapSwitch, tap};
@@ -51,9 +52,9 @@ use crate::control::worker_command::PortMode;
 use crate::counters::Counters;
 use crate::emulation::ProcessUsage;
 use crate::rx_taps::emu_channel::EmuChannel;
-use crate::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, Request, Wire};
+use crate::rx_taps::{Answer, Endpoint, Endpoints, NodeSocket, PacketSink, Request, Wire};
 use crate::threads::clock::Clock;
-use crate::threads::endpoint::{open_capture, open_emu_channel, open_wire};
+use crate::threads::endpoint::{open_capture, open_emu_channel, open_node_socket, open_wire};
 use crate::threads::layout::{Layout, thread_name};
 use crate::threads::mailbox::{ControlEnd, WorkerEnd, mailbox};
 use crate::threads::process_usage::process_usage;
@@ -153,6 +154,10 @@ impl Endpoints for RxHandle {
 
     fn open_wire(&self, endpoint: &str) -> Result<Box<dyn Wire>, String> {
         open_wire(endpoint, self.receive.clone())
+    }
+
+    fn open_nodes(&self, outer: &NetworkNamespace) -> Result<Box<dyn NodeSocket>, String> {
+        open_node_socket(outer)
     }
 }
 

@@ -160,6 +160,11 @@ impl Core {
         self.ask(request.into());
     }
 
+    /// The same, and no request waits for it.
+    pub(in crate::control) fn tell_aside(&mut self, request: impl Into<Request>) {
+        self.ask_aside(request.into());
+    }
+
     /// Asks the receive thread; the request at hand waits for the answer.
     pub(in crate::control) fn ask(&mut self, request: Request) -> QuestionId {
         let question = self.ask_aside(request);

@@ -75,6 +75,7 @@ impl ControlThread {
         let files = DiskFiles::within(settings.captures_folder.as_deref());
         let jobs = JobThread::start(files, threads.control_notify.clone());
         let jobs = jobs.map_err(refused("a thread"))?;
+        jobs.remove_leftovers();
         let notify = threads.control_notify.clone();
         let messages = MessagePort::start(transports, "messages", REQUEST_BYTES_MAX, notify);
         let messages = messages.map_err(refused("a thread"))?;

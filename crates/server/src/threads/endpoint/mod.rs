@@ -2,9 +2,11 @@
 
 mod capture;
 mod form;
+mod nodes;
 mod wire;
 
 pub use capture::open_capture;
+pub use nodes::open_node_socket;
 pub use wire::{open_emu_channel, open_wire};
 
 use std::sync::Arc;

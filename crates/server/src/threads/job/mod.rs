@@ -40,6 +40,11 @@ impl JobThread {
         self.send(JobId::NOBODYS, Job::new(Free(program)));
     }
 
+    /// Removes the namespaces of nodes that servers left which were killed.
+    pub fn remove_leftovers(&self) {
+        self.send(JobId::NOBODYS, Job::new(RemoveLeftovers));
+    }
+
     /// The next result, if there is one.
     pub fn receive(&self) -> Option<(JobId, JobResult)> {
         self.0.receive()
@@ -54,6 +59,24 @@ impl Work for Free {
 
     fn run(self, _: &dyn CaptureFiles) -> Result<(), String> {
         drop(self.0);
+        Ok(())
+    }
+}
+
+/// Looks for namespaces whose server is gone.
+struct RemoveLeftovers;
+
+impl Work for RemoveLeftovers {
+    type Output = ();
+
+    fn run(self, _: &dyn CaptureFiles) -> Result<(), String> {
+        let count = allosaur_nodes::owner::remove_leftovers();
+        if count > 0 {
+            tracing::info!(
+                count,
+                "removed network namespaces of a server that was killed"
+            );
+        }
         Ok(())
     }
 }

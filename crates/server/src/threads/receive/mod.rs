@@ -315,7 +315,8 @@ impl Turn for Receiver {
     }
 
     fn files(&self, is_quiet: bool) -> impl Iterator<Item = BorrowedFd<'_>> {
-        port::files(self.ports.iter(), is_quiet)
+        let taps = self.watch.iter().flat_map(|watch| watch.observer.files());
+        port::files(self.ports.iter(), is_quiet).chain(taps)
     }
 }
 

@@ -13,6 +13,7 @@ use allosaur_engine::stateless::{Change, ProfileEvent, StatelessCommand};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
+use allosaur_nodes::namespace::NetworkNamespace;
 use allosaur_packet::file::Resolution;
 use allosaur_packet::file::pcap::PcapWriter;
 use allosaur_server::control::worker_command::{FlowCommand, Modes, PortMode};
@@ -23,7 +24,9 @@ use allosaur_server::control::{
 use allosaur_server::counters::{CoreCounters, Counters, PortCounters, Snapshot};
 use allosaur_server::emulation::EmulatedClients;
 use allosaur_server::rpc::{frame_of, read_frame};
-use allosaur_server::rx_taps::{Answer, Endpoint, Endpoints, PacketSink, Request, RxTaps, Wire};
+use allosaur_server::rx_taps::{
+    Answer, Endpoint, Endpoints, NodeSocket, PacketSink, Request, RxTaps, Wire,
+};
 use allosaur_server::transport::Codec;
 use serde_json::{Value, json};
 
@@ -141,6 +144,10 @@ impl Endpoints for Watchers {
             true => Err(format!("{endpoint} cannot be opened")),
             false => Ok(Box::new(Nowhere)),
         }
+    }
+
+    fn open_nodes(&self, _: &NetworkNamespace) -> Result<Box<dyn NodeSocket>, String> {
+        Err("there are no nodes here".to_owned())
     }
 }
 

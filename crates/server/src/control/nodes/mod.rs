@@ -1,0 +1,322 @@
+//! Linux nodes of ports: batches of commands that change them or ask about them.
+//!
+//! A batch is done in parts by the job thread, which owns a port's nodes while it is at a part; between
+//! two parts other jobs have their turn, progress is told, and a batch may be cancelled. Then the receive
+//! thread takes note of what has changed, and only then a part counts as done.
+
+mod batch;
+mod result;
+mod table;
+mod work;
+
+use std::collections::VecDeque;
+
+use allosaur_api::commands::nodes::{
+    BatchResults, BatchTicket, CountersMeta, NodeBatch, NodeCommand, NodeCounterMeta, TicketParams,
+};
+use allosaur_api::{Fields, Method, NodeMethod};
+use serde_json::json;
+
+use self::batch::{Batch, Batches};
+use self::table::NodeTable;
+use self::work::{NodePart, PartDone};
+use super::awaited::{Awaited, Awaits};
+use super::config::View;
+use super::core::Core;
+use super::domain::{Domain, Others};
+use super::reply::{Reply, reply};
+use crate::rx_taps::{NodeCounters, NodesAnswer, NodesRequest};
+
+/// Commands of a part. A node takes some milliseconds.
+const PART_COMMANDS: usize = 16;
+
+/// The nodes of all ports, and what is to be done with them.
+#[derive(Debug)]
+pub(in crate::control) struct Nodes {
+    awaited: Awaited<Nodes>,
+    batches: Batches,
+    ports: Vec<PortWork>,
+}
+
+/// The nodes of a port.
+#[derive(Debug, Default)]
+struct PortWork {
+    /// None before the first command, and while a part is being done.
+    table: Option<Box<NodeTable>>,
+    /// A part is being done.
+    is_busy: bool,
+    /// The tickets of batches that wait or are being done, in order.
+    queue: VecDeque<u64>,
+}
+
+impl Awaits for Nodes {
+    fn awaited(&mut self) -> Option<&mut Awaited<Nodes>> {
+        Some(&mut self.awaited)
+    }
+}
+
+impl Domain for Nodes {
+    fn call(
+        &mut self,
+        control: &mut Core,
+        _others: &mut Others<'_>,
+        method: Method,
+        fields: &Fields<'_>,
+        _view: &View<'_>,
+    ) -> Option<Reply> {
+        let Method::Nodes(method) = method else {
+            return None;
+        };
+        Some(match method {
+            NodeMethod::Batch => self.begin(control, fields),
+            NodeMethod::Results => self.results(fields),
+            NodeMethod::Cancel => self.cancel(fields),
+        })
+    }
+}
+
+impl Nodes {
+    /// Of so many ports; none has nodes yet.
+    pub(in crate::control) fn new(ports: usize) -> Nodes {
+        Nodes {
+            awaited: Awaited::default(),
+            batches: Batches::default(),
+            ports: std::iter::repeat_with(PortWork::default)
+                .take(ports)
+                .collect(),
+        }
+    }
+
+    fn begin(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
+        let params = fields.read::<NodeBatch<'_>>()?;
+        control.port(params.port)?;
+        let ticket_id = self.batches.add(params.commands()?)?;
+        self.ports[usize::from(params.port)]
+            .queue
+            .push_back(ticket_id);
+        self.go_on(control, params.port);
+        reply(&BatchTicket { ticket_id })
+    }
+
+    fn results(&mut self, fields: &Fields<'_>) -> Reply {
+        let TicketParams { ticket } = fields.read()?;
+        let batch = self.batches.find(ticket)?;
+        if !batch.is_done() {
+            return reply(&BatchResults::Progress(batch.progress(ticket)));
+        }
+        reply(&BatchResults::Done(self.batches.take_results(ticket)))
+    }
+
+    fn cancel(&mut self, fields: &Fields<'_>) -> Reply {
+        let TicketParams { ticket } = fields.read()?;
+        self.batches.find(ticket)?.cancel();
+        reply(&())
+    }
+
+    /// Begins the next part of what a port's nodes have to do, unless they are at one.
+    fn go_on(&mut self, control: &mut Core, port: u8) {
+        let work = &mut self.ports[usize::from(port)];
+        if work.is_busy {
+            return;
+        }
+        let owner = self.batches.owner.clone();
+        let Some((ticket, batch)) = next_batch(&mut work.queue, &mut self.batches) else {
+            return;
+        };
+        work.is_busy = true;
+        if let Some(command) = batch.take_if(is_of_counters) {
+            return self.count(control, port, ticket, &command);
+        }
+        let part = NodePart {
+            owner,
+            port,
+            table: work.table.take(),
+            commands: batch.take_part(PART_COMMANDS, |command| !is_of_counters(command)),
+        };
+        let commands = part.commands.len();
+        self.awaited
+            .begin_job_aside(control, part, move |domain, control, done, view| {
+                let done = done.unwrap_or_else(|problem| PartDone::broken(commands, &problem));
+                domain.note_part(control, port, ticket, done, view);
+                reply(&())
+            });
+    }
+
+    /// The job thread has done a part: the receive thread is told of it.
+    fn note_part(
+        &mut self,
+        control: &mut Core,
+        port: u8,
+        ticket: u64,
+        done: PartDone,
+        view: &View<'_>,
+    ) {
+        let PartDone {
+            owner,
+            table,
+            results,
+            changes,
+            is_new,
+        } = done;
+        let mut results = results;
+        self.batches.owner = owner.or(self.batches.owner.take());
+        let work = &mut self.ports[usize::from(port)];
+        work.table = table;
+        match &work.table {
+            Some(table) if is_new => match view.endpoints.open_nodes(table.outer()) {
+                Ok(socket) => control.tell_aside(NodesRequest::Open { port, socket }),
+                Err(problem) => {
+                    work.table = None;
+                    results.fill(json!({"error": problem}));
+                    control.tell_aside(NodesRequest::Close(port));
+                }
+            },
+            Some(_) => {}
+            None => control.tell_aside(NodesRequest::Close(port)),
+        }
+        let then = move |domain: &mut Nodes,
+                         control: &mut Core,
+                         _: &mut Others<'_>,
+                         _: Option<NodesAnswer>,
+                         _: &View<'_>| {
+            domain.end_part(control, port, ticket, results);
+            reply(&())
+        };
+        let request = NodesRequest::Change { port, changes };
+        self.awaited.ask_aside(control, request, then);
+    }
+
+    fn end_part(
+        &mut self,
+        control: &mut Core,
+        port: u8,
+        ticket: u64,
+        results: Vec<serde_json::Value>,
+    ) {
+        if let Ok(batch) = self.batches.find(ticket) {
+            batch.add_results(results);
+        }
+        self.ports[usize::from(port)].is_busy = false;
+        self.go_on(control, port);
+    }
+
+    /// Commands about counters are the receive thread's.
+    fn count(&mut self, control: &mut Core, port: u8, ticket: u64, command: &NodeCommand) {
+        let zeros = matches!(command, NodeCommand::CounterValues(zeros) if zeros.zeros);
+        let is_meta = matches!(command, NodeCommand::CountersMeta);
+        let request = match command {
+            NodeCommand::ClearCounters => NodesRequest::ClearCounters(port),
+            _ => NodesRequest::Counters(port),
+        };
+        self.awaited
+            .ask_aside(control, request, move |domain, control, _, answer, _| {
+                let result = match answer {
+                    Some(NodesAnswer::Counters(_)) if is_meta => json!({"result": meta()}),
+                    Some(NodesAnswer::Counters(counters)) => {
+                        json!({"result": {"": values(&counters, zeros)}})
+                    }
+                    _ => serde_json::Value::Null,
+                };
+                domain.end_part(control, port, ticket, vec![result]);
+                reply(&())
+            });
+    }
+}
+
+/// The first batch of a queue that is not done; those that are leave it.
+fn next_batch<'b>(
+    queue: &mut VecDeque<u64>,
+    batches: &'b mut Batches,
+) -> Option<(u64, &'b mut Batch)> {
+    while let Some(ticket) = queue.front().copied() {
+        if batches.find(ticket).is_ok_and(|batch| !batch.is_done()) {
+            let batch = batches.find(ticket).ok()?;
+            return Some((ticket, batch));
+        }
+        queue.pop_front();
+    }
+    None
+}
+
+fn is_of_counters(command: &NodeCommand) -> bool {
+    matches!(
+        command,
+        NodeCommand::ClearCounters | NodeCommand::CountersMeta | NodeCommand::CounterValues(_)
+    )
+}
+
+/// The counters by their numbers: name, meaning, unit, whether it is an error.
+const COUNTERS: [(&str, &str, &str, bool); 10] = [
+    ("rx_pkts", "frames that nodes were given", "pkts", false),
+    ("rx_bytes", "bytes of them", "bytes", false),
+    ("tx_pkts", "frames that nodes sent", "pkts", false),
+    ("tx_bytes", "bytes of them", "bytes", false),
+    (
+        "tx_drop_no_room",
+        "frames that the port had no room for",
+        "pkts",
+        true,
+    ),
+    (
+        "rx_drop_no_room",
+        "frames that a node had no room for",
+        "pkts",
+        true,
+    ),
+    (
+        "rx_other_vlan",
+        "frames for nodes that were in another VLAN",
+        "pkts",
+        false,
+    ),
+    (
+        "rx_filtered",
+        "frames that a node's filter left out",
+        "pkts",
+        false,
+    ),
+    ("rx_flooded", "frames to all nodes", "pkts", false),
+    (
+        "rx_flood_drop",
+        "frames to all nodes when too many waited",
+        "pkts",
+        true,
+    ),
+];
+
+fn meta() -> CountersMeta {
+    let rows = COUNTERS.iter().enumerate();
+    let data = rows.map(|(id, (name, help, units, is_error))| NodeCounterMeta {
+        id,
+        name,
+        help,
+        units,
+        zero: false,
+        info: if *is_error { "error" } else { "info" },
+    });
+    CountersMeta {
+        name: "",
+        data: data.collect(),
+    }
+}
+
+fn values(counters: &NodeCounters, zeros: bool) -> serde_json::Map<String, serde_json::Value> {
+    let values = [
+        counters.received,
+        counters.received_bytes,
+        counters.sent,
+        counters.sent_bytes,
+        counters.send_lost,
+        counters.receive_lost,
+        counters.other_vlan,
+        counters.filtered,
+        counters.flooded,
+        counters.flood_lost,
+    ];
+    debug_assert_eq!(values.len(), COUNTERS.len());
+    let shown = values.into_iter().enumerate();
+    let shown = shown.filter(|(_, value)| zeros || *value != 0);
+    shown
+        .map(|(id, value)| (id.to_string(), value.into()))
+        .collect()
+}
