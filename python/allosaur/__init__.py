@@ -1,7 +1,7 @@
 """Allosaur: generate traffic, receive it, and say what was lost.
 
 To talk to a server:
-    STLClient, ASTFClient, PortProfileID, Event, CapturedPacket, PacketBuffer
+    STLClient, ASTFClient, PortProfileID, Event, CapturedPacket, PacketBuffer, NSCmds, NSCmd, NSCmdResult
 To say what to send:
     STLProfile, STLStream, STLPktBuilder, STLTXCont, STLTXSingleBurst, STLTXMultiBurst,
     STLFlowStats, STLFlowLatencyStats,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         STLTypeError,
     )
     from .client._client import STLClient
+    from .client._node_commands import NSCmd, NSCmdResult, NSCmds
     from .client._places import PortProfileID
     from .emulation._client import EMUClient
     from .emulation._profile import (
@@ -231,6 +232,9 @@ __all__ = [
     "Ipv4",
     "Ipv6",
     "Mac",
+    "NSCmd",
+    "NSCmdResult",
+    "NSCmds",
     "PacketBuffer",
     "PingRecord",
     "PortProfileID",
@@ -309,6 +313,9 @@ _HOMES = {
     "Ipv6": "emulation._values",
     "Mac": "emulation._values",
     "Event": "rpc._events",
+    "NSCmd": "client._node_commands",
+    "NSCmdResult": "client._node_commands",
+    "NSCmds": "client._node_commands",
     "PacketBuffer": "packets._buffer",
     "PingRecord": "services._ping_record",
     "PortProfileID": "client._places",

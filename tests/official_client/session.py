@@ -31,6 +31,7 @@ from trex.stl.api import (
 from steps import PORTS, WAIT_SECONDS, counters, packet, refusal, run_once, settled_stats, wait_until
 import scenarios_devices
 import scenarios_fields
+import scenarios_nodes
 import scenarios_ports
 import scenarios_suites
 
@@ -228,6 +229,7 @@ SCENARIOS = {
         *(multipliers, bursts, stop_early, two_users, refusals, together, changes, groups),
         *scenarios_devices.SCENARIOS,
         *scenarios_fields.SCENARIOS,
+        *scenarios_nodes.SCENARIOS,
         *scenarios_ports.SCENARIOS,
         *scenarios_suites.SCENARIOS,
     )

@@ -27,6 +27,7 @@ from ._connection import Connection
 from ._delegate import delegate
 from ._layers import Layers
 from ._log import Log
+from ._namespaces import Namespaces
 from ._neighbors import Neighbors
 from ._not_here import STATELESS_NAMES
 from ._ownership import Ownership
@@ -34,7 +35,7 @@ from ._pcap import CapturePush
 from ._places import ALL_PROFILES, Ports
 from ._port import Port
 from ._ports import PortAttributes
-from ._server import Namespaces, Server
+from ._server import Server
 from ._service_mode import ServiceMode
 from ._session import Session
 from ._statistics import Statistics
@@ -105,7 +106,7 @@ class STLClient(SaysWhatIsMissing):
     def _make_parts(self) -> None:
         connection = self._connection
         self._server = Server(connection)
-        self._namespaces = Namespaces()
+        self._namespaces = Namespaces(self._connection)
         self._log = Log(connection)
         self._ownership = Ownership(connection)
         self._statistics = Statistics(connection)

@@ -1,9 +1,9 @@
-"""What a client asks of the server as a whole, and what this server does not do."""
+"""What a client asks of the server as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 from .._errors import STLArgumentError, STLError, STLTypeError
 from ..metrics import Metrics
@@ -111,38 +111,3 @@ class Server:
     def get_server_supported_cmds(self) -> list[str]:
         """The methods that the server knows."""
         return sorted(self._connection.session().supported_commands)
-
-
-class Namespaces:
-    """Methods for network namespaces, which existing scripts know and this server does not have."""
-
-    def set_namespace_start(self, port: int, ns_cmds: Any) -> NoReturn:
-        """Network namespaces are not supported: raises ``STLError``."""
-        _unsupported("set_namespace_start")
-
-    def set_namespace(self, port: int, method: str, **args: Any) -> NoReturn:
-        """Network namespaces are not supported: raises ``STLError``."""
-        _unsupported("set_namespace")
-
-    def namespace_remove_all(self, ports: Any = None) -> NoReturn:
-        """Network namespaces are not supported: raises ``STLError``."""
-        _unsupported("namespace_remove_all")
-
-    def wait_for_async_results(self, port: int, timeout: float | None = None, cb: Any = None) -> NoReturn:
-        """Network namespaces are not supported: raises ``STLError``."""
-        _unsupported("wait_for_async_results")
-
-    def is_async_results_ready(self, port: int) -> NoReturn:
-        """Network namespaces are not supported: raises ``STLError``."""
-        _unsupported("is_async_results_ready")
-
-    def set_bird_node(self, node_port: int, mac: str, **args: Any) -> NoReturn:
-        """BIRD routing daemons in namespaces are not supported: raises ``STLError``."""
-        _unsupported("set_bird_node")
-
-
-def _unsupported(method: str) -> NoReturn:
-    raise STLError(
-        f"{method} is not supported by this server: it has no network namespaces. A port itself can "
-        f"answer ARP, ND and ping: see set_l3_mode(), conf_ipv6() and set_service_mode()"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _TAGGED = "tagged packet groups come later"
 _HLT = "the commands of the high-level traffic API come later; its streams are there (STLHltStream)"
-_NAMESPACES = "network namespaces with emulated nodes come later"
+_NAMESPACES = "a table of TRex's console; ask for the counters with NSCmds.counters_get_values()"
 _BUILDING = "an inner part of TRex's packet builder; use STLPktBuilder and STLVM"
 _CONSOLE = "a part of TRex's console"
 _INNER = "an inner part of TRex's client; use the methods of STLClient or ASTFClient"
@@ -18,7 +18,7 @@ _FEATURES: dict[str, str] = {
         "CStreamsPerPort CTRexHltApi HLT_ERR HLT_OK check_res cleanup_session_kwargs connect_kwargs error "
         "print_brief_stats traffic_control_kwargs traffic_stats_kwargs wait_with_progress"
     ),
-    _NAMESPACES: "NSCmd NSCmds NSCmdResult CNsStats",
+    _NAMESPACES: "CNsStats",
     _BUILDING: (
         "CTRexScFieldRangeBase CTRexScFieldRangeValue CTRexScIpv4SimpleRange CTRexScIpv4TupleGen "
         "CTRexScTrimPacketSize CTRexScapyPktUtl CTRexScriptsBase CTRexVmDescBase CTRexVmEngine "
