@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from allosaur import (
     STLVM,
+    ASTFTopology,
     STLClient,
     STLError,
     STLFlowLatencyStats,
@@ -18,13 +19,15 @@ from allosaur import (
     STLPktBuilder,
     STLStream,
     STLTXSingleBurst,
+    TopoGW,
+    TopoVIF,
 )
 from allosaur.api import IP, UDP, Ether, IPv6
 from allosaur.server import LocalServer
 
 VNI = 100
-#: Addresses of the host and of our port inside of the tunnel.
-INSIDE, OUR_INSIDE = "172.20.0.2", "172.20.0.1"
+#: The address of the host inside of the first tunnel.
+INSIDE = "172.20.0.2"
 SERVER = "48.0.0.1"
 REQUEST_BYTES_MIN = 40
 
@@ -32,18 +35,20 @@ REQUEST_BYTES_MIN = 40
 class Tunnel:
     """A vxlan device of a host, whose other end is our port; whom the host does not know is behind it."""
 
-    def __init__(self, host: Any) -> None:
-        self.host = host
-        name, ours = "vx0", host.network.mac(None, host.near)
+    def __init__(self, host: Any, number: int = 0) -> None:
+        self.host, self.vni, self._name = host, VNI + number, f"vx{number}"
+        name, ours = self._name, host.network.mac(None, host.near)
         ends = ["local", host.address, "remote", host.port_address, "dstport", "4789", "dev", host.far]
-        host.run("ip", "link", "add", name, "type", "vxlan", "id", str(VNI), *ends)
+        host.run("ip", "link", "add", name, "type", "vxlan", "id", str(self.vni), *ends)
         host.run("ethtool", "-K", name, "tx", "off", "gso", "off", "tso", "off", "gro", "off")
         host.network.silence(host.namespace, name)
         host.run("ip", "link", "set", name, "up")
-        host.run("ip", "address", "add", f"{INSIDE}/16", "dev", name)
-        host.run("ip", "neighbor", "add", OUR_INSIDE, "lladdr", ours, "dev", name)
-        for clients_or_servers in ("16.0.0.0/8", "48.0.0.0/8"):
-            host.run("ip", "route", "add", clients_or_servers, "via", OUR_INSIDE, "dev", name)
+        inside, our_inside = (f"172.{20 + number}.0.{end}" for end in (2, 1))
+        host.run("ip", "address", "add", f"{inside}/16", "dev", name)
+        host.run("ip", "neighbor", "add", our_inside, "lladdr", ours, "dev", name)
+        # The second has a part of the clients.
+        for clients_or_servers in ("16.0.1.0/24",) if number else ("16.0.0.0/8", "48.0.0.0/8"):
+            host.run("ip", "route", "add", clients_or_servers, "via", our_inside, "dev", name)
         # The kernel resolves whom its frames go to; the host of our port answers for its address.
         self.mac = host.network.mac(host.namespace, name)
 
@@ -71,7 +76,7 @@ class Tunnel:
         return self._counter("rx_errors") + self._counter("rx_dropped")
 
     def _counter(self, name: str) -> int:
-        return int(self.host.run("cat", f"/sys/class/net/vx0/statistics/{name}"))
+        return int(self.host.run("cat", f"/sys/class/net/{self._name}/statistics/{name}"))
 
 
 @pytest.fixture
@@ -79,8 +84,9 @@ def tunnel(network: Any, real: ModuleType) -> Tunnel:
     return Tunnel(real.Host(network, "web", offloads=False))
 
 
+@pytest.mark.parametrize("cores", [1, 2])
 def test_our_clients_ask_nginx_in_a_tunnel(
-    tunnel: Tunnel, real: ModuleType, talks: ModuleType, tmp_path: Path
+    tunnel: Tunnel, real: ModuleType, talks: ModuleType, tmp_path: Path, cores: int
 ) -> None:
     host, connections = tunnel.host, 200
     body = real.body(20_000)
@@ -93,7 +99,7 @@ def test_our_clients_ask_nginx_in_a_tunnel(
             cps=200,
             limit=connections,
         )
-        with talks.generator([host.near, "dummy"], [host]) as client:
+        with talks.generator([host.near, "dummy"], [host], cores) as client:
             client.set_vxlan([0], VNI, inner_mac=tunnel.mac)
             clients = talks.run(client, profile)["client"]
     assert clients["tcps_connects"] == clients["tcps_closed"] == connections
@@ -102,13 +108,58 @@ def test_our_clients_ask_nginx_in_a_tunnel(
     assert clients["err_tunnel_network"] == clients["err_l4_cs"] == 0
 
 
+def test_clients_are_in_several_networks_and_each_gets_its_answers(
+    tunnel: Tunnel, real: ModuleType, talks: ModuleType, tmp_path: Path
+) -> None:
+    host, connections = tunnel.host, 200
+    second = Tunnel(host, 1)
+    for which in ("all", "vx0", "vx1"):
+        host.write(f"ipv4/conf/{which}/rp_filter", "0")
+    body = real.body(5_000)
+    with real.Nginx(host, tmp_path, {"file": body}) as nginx:
+        response = nginx.response_bytes("file")
+        profile = talks.profile(
+            talks.asks(talks.get("file"), response),
+            talks.answers(1, b"-"),
+            clients=("16.0.0.156", "16.0.1.99"),
+            servers=(INSIDE, INSIDE),
+            cps=500,
+            limit=connections,
+        )
+        topology = ASTFTopology(
+            vifs=[
+                TopoVIF("0.1", "02:00:00:00:01:01", vxlan=tunnel.vni),
+                TopoVIF("0.2", "02:00:00:00:01:02", vxlan={"vni": second.vni, "remote": host.address}),
+            ],
+            gws=[
+                TopoGW("0.1", "16.0.0.1", "16.0.0.255", tunnel.mac),
+                TopoGW("0.2", "16.0.1.0", "16.0.1.255", second.mac),
+            ],
+        )
+        with talks.generator([host.near, "dummy"], [host]) as client:
+            client.topo_load(topology)
+            with pytest.raises(STLError, match=r"vifs\[0\].vxlan.*set_vxlan"):
+                client.topo_resolve()
+            client.set_vxlan([0], VNI, any_vni=True)
+            client.topo_resolve()
+            clients = talks.run(client, profile)["client"]
+            assert clients["tcps_connects"] == clients["tcps_closed"] == connections
+            assert clients["tcps_rcvbyte"] == connections * response
+            # The topology needs its tunnel as long as it is there.
+            client.set_vxlan([0], VNI)
+            with pytest.raises(STLError, match=r"vifs\[1\].vxlan vni is 101.*any_vni"):
+                talks.start(client, profile)
+    assert min(tunnel.received(), second.received()) > connections, "both carried what was theirs"
+
+
+@pytest.mark.parametrize("cores", [1, 2])
 def test_curl_asks_our_servers_in_a_tunnel_and_another_network_is_counted(
-    tunnel: Tunnel, real: ModuleType, talks: ModuleType
+    tunnel: Tunnel, real: ModuleType, talks: ModuleType, cores: int
 ) -> None:
     host, body = tunnel.host, real.body(500_000)
     server = talks.answers(REQUEST_BYTES_MIN, talks.answer(body))
     profile = talks.profile(talks.asks(b"-", 1), server)
-    with talks.generator(["dummy", host.near], [host]) as client:
+    with talks.generator(["dummy", host.near], [host], cores) as client:
         client.set_vxlan([1], VNI)
         talks.start(client, profile)
         assert real.curl(host, f"http://{SERVER}/") == (real.sha256(body), len(body))
@@ -210,6 +261,7 @@ def test_frames_of_another_network_are_counted_and_not_measured(tunnel: Tunnel, 
         talks.wait_until(lambda: client.get_xstats(0)["rx_tunnel_network_errors"] > 0)
         asking.kill()
         asking.wait()
+        assert client.get_xstats(0)["rx_tunnel_network_errors"] > 0
         client.start(ports=[0])
         client.wait_on_traffic(ports=[0])
         assert tunnel.received() == 0, "the host is not in that network"

@@ -594,6 +594,8 @@ BAD_TOPOLOGIES: dict[str, tuple[Callable[[], ASTFTopology], str]] = {
     "name": (lambda: ASTFTopology([TopoVIF("0", "02:00:00:00:00:01")]), "a number from 1"),
     "mac": (lambda: ASTFTopology([TopoVIF("0.1", "x")]), "src_mac is 'x'"),
     "vlan": (lambda: ASTFTopology([TopoVIF("0.1", "02:00:00:00:00:01", vlan=5000)]), "vlan is 5000"),
+    "vni": (lambda: ASTFTopology([TopoVIF("0.1", "02:00:00:00:00:01", vxlan=1 << 24)]), "vxlan is 16777216"),
+    "vxlan": (lambda: ASTFTopology([TopoVIF("0.1", "02:00:00:00:00:01", vxlan={"id": 1})]), "give a number"),
     "destination": (lambda: ASTFTopology(gws=[TopoGW("0", "1.0.0.1", "1.0.0.2", "x")]), "dst is 'x'"),
     "field": (lambda: ASTFTopology.from_json({"vifs": [{"mac": "x"}]}), r"vifs\[0\]: .*unexpected keyword"),
 }

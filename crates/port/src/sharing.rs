@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use allosaur_packet::frame::{self, Fragment, Layout, Network, Transport};
 use allosaur_packet::icmp_quote::QuotedPacket;
+use allosaur_packet::transport::vxlan;
 
 /// An odd number whose bits look random: 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -20,7 +21,8 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// The share of a frame, of so many. What has no flow, or no port, belongs to share 0.
+    /// The share of a frame, of so many. What has no flow, or no port, belongs to share 0. By port, a frame in
+    /// VXLAN belongs where the frame within it does.
     #[inline]
     pub fn share_of(self, frame: &[u8], shares: usize) -> usize {
         let place = match self {
@@ -29,6 +31,10 @@ impl Sharing {
             Sharing::ByDestinationPort => 1,
         };
         let layout = frame::parse(frame);
+        let (frame, layout) = match vxlan::inner_frame(frame, &layout) {
+            Some(inner) => (inner, frame::parse(inner)),
+            None => (frame, layout),
+        };
         let port = match quoted(frame, &layout) {
             // It went the other way.
             Some((_, ports)) => ports[1 - place],

@@ -22,16 +22,26 @@ _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 _PLACE = re.compile(r"(\d+)(?:\.(\d+))?")
 SUB_INTERFACES_MAX = 100_000
 _VLAN_MAX = 4096
+_VNI_MAX = (1 << 24) - 1
 
 
 class TopoVIF:
     """A virtual interface of a port, "0.2" is the second of port 0: its MAC, addresses and VLAN.
 
-    Clients whose gateway is on it send with its MAC and VLAN. Raises ``ASTFError``.
+    Clients whose gateway is on it send with its MAC and VLAN. With ``vxlan``, a number or
+    ``{"vni": 100, "remote": "192.0.2.2"}``, they are in that network of VXLAN, behind the end of the port's
+    tunnel (``set_vxlan``), where these MAC addresses are then; TRex's servers do not know it. Raises
+    ``ASTFError``.
     """
 
     def __init__(
-        self, port_id: str, src_mac: str, src_ipv4: str = "", src_ipv6: str = "", vlan: int | None = 0
+        self,
+        port_id: str,
+        src_mac: str,
+        src_ipv4: str = "",
+        src_ipv6: str = "",
+        vlan: int | None = 0,
+        vxlan: int | Mapping[str, Any] | None = None,
     ) -> None:
         self.port_id = port_id
         self.trex_port, self.sub_if = _place("TopoVIF", port_id)
@@ -45,21 +55,25 @@ class TopoVIF:
         if src_ipv6 and not _is_ipv6(src_ipv6):
             raise ASTFError(f"TopoVIF: src_ipv6 is {src_ipv6!r}, give an IPv6 address")
         self.vlan = whole("TopoVIF", "vlan", vlan or 0, 0, _VLAN_MAX)
+        self.vxlan = None if vxlan is None else _vxlan(vxlan)
 
     def to_json(self, for_server: bool = True) -> dict[str, Any]:
         """The words of the protocol, or those of files."""
-        fields = {
+        fields: dict[str, Any] = {
             "src_mac": self.src_mac,
             "src_ipv4": self.src_ipv4,
             "src_ipv6": self.src_ipv6,
             "vlan": self.vlan,
         }
+        if self.vxlan is not None:
+            fields["vxlan"] = self.vxlan
         return {**fields, **_named(self, for_server)}
 
     def to_code(self) -> str:
         """The call that makes it."""
         arguments = (self.port_id, self.src_mac, self.src_ipv4, self.src_ipv6, self.vlan)
-        return f"TopoVIF({', '.join(map(repr, arguments))})"
+        tunnel = [] if self.vxlan is None else [f"vxlan={self.vxlan!r}"]
+        return f"TopoVIF({', '.join([*map(repr, arguments), *tunnel])})"
 
 
 class TopoGW:
@@ -224,9 +238,10 @@ class ASTFTopology:
 
     def table(self) -> str:
         """The topology for people."""
-        lines = ["Virtual interfaces: port, MAC, VLAN, IPv4, IPv6"]
+        lines = ["Virtual interfaces: port, MAC, VLAN, VXLAN, IPv4, IPv6"]
         for vif in self.vifs:
-            parts = (vif.port_id, vif.src_mac, vif.vlan, vif.src_ipv4, vif.src_ipv6)
+            network = "" if vif.vxlan is None else str(vif.vxlan["vni"])
+            parts = (vif.port_id, vif.src_mac, vif.vlan, network, vif.src_ipv4, vif.src_ipv6)
             lines.append("  " + "  ".join(str(part or "-") for part in parts))
         lines.append("Gateways for traffic: port, range, destination, MAC")
         for one in self.gws:
@@ -294,6 +309,17 @@ def _mac(where: str, name: str, value: Any) -> str:
     if not isinstance(value, str) or not _MAC.fullmatch(value):
         raise ASTFErrorBadMac(f"{where}: {name} is {value!r}, give a MAC address such as '02:00:00:00:00:01'")
     return value
+
+
+def _vxlan(value: int | Mapping[str, Any]) -> dict[str, Any]:
+    given = dict(value) if isinstance(value, Mapping) else {"vni": value}
+    unknown = sorted(set(given) - {"vni", "remote"})
+    if unknown or "vni" not in given:
+        raise ASTFError(f"TopoVIF: vxlan is {value!r}, give a number, or vni and remote")
+    tunnel: dict[str, Any] = {"vni": whole("TopoVIF", "vxlan", given["vni"], 0, _VNI_MAX)}
+    if given.get("remote") is not None:
+        tunnel["remote"] = ipv4("TopoVIF", "vxlan", given["remote"])
+    return tunnel
 
 
 def _is_address(value: Any) -> bool:

@@ -1,7 +1,7 @@
 //! The UDP ports that carry VXLAN.
 
-/// Where VXLAN listens (RFC 7348, section 8).
-pub const VXLAN_PORT: u16 = 4789;
+pub use allosaur_packet::transport::vxlan::PORT as VXLAN_PORT;
+
 /// The most ports that may be named besides.
 pub const VXLAN_PORTS_MAX: usize = 8;
 

@@ -1,5 +1,6 @@
-//! The transport layer: TCP with its options, and UDP.
+//! The transport layer: TCP with its options, UDP, and what is carried in it: VXLAN.
 
 pub mod tcp;
 pub mod tcp_options;
 pub mod udp;
+pub mod vxlan;

@@ -4,10 +4,12 @@
 use std::io;
 
 use libc::{
-    BPF_A, BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IMM, BPF_IND, BPF_JEQ, BPF_JMP,
-    BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_LSH, BPF_MISC, BPF_RET, BPF_TAX, BPF_X, c_int,
+    BPF_A, BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IMM, BPF_IND, BPF_JA, BPF_JEQ,
+    BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_LSH, BPF_MISC, BPF_RET, BPF_TAX, BPF_X, c_int,
     sock_filter,
 };
+
+use allosaur_packet::transport::vxlan;
 
 use super::socket::{PacketSocket, instruction, jump, program_of};
 use crate::sharing::Sharing;
@@ -20,6 +22,10 @@ const PACKET_FANOUT_DATA: c_int = 22;
 /// Bytes in front of the packet that an error of ICMP quotes.
 const ICMP_BYTES: u32 = 8;
 const IPV6_BYTES: u32 = 40;
+/// From a header of UDP to that of VXLAN, to the type of the frame in it, and to the packet of that.
+const VXLAN_AT: u32 = 8;
+const INNER_TYPE_AT: u32 = VXLAN_AT + vxlan::HEADER_BYTES as u32 + 12;
+const INNER_AT: u32 = INNER_TYPE_AT + 2;
 
 /// A group of sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +68,28 @@ impl PacketSocket {
 }
 
 /// Where the program ends without a port.
-const NONE: usize = 53;
+const NONE: usize = 88;
+/// Where it goes on with UDP, by the network: behind that X is the place of the header of UDP.
+const UDP_OVER_IPV6: usize = 53;
+const UDP_OVER_IPV4: usize = 57;
+/// Where it looks at a datagram, and where at one that carries no frame.
+const DATAGRAM: usize = 62;
+const PLAIN: usize = 86;
 
 /// Gives the port of TCP and UDP that stands so far into their headers, that of the other end where an
 /// error of ICMP quotes a packet, and 0 for fragments and all else; the kernel takes the rest of a
 /// division by the number of sockets, as [`Sharing::share_of`] does. IPv6 is known without extension
-/// headers.
+/// headers. A frame in VXLAN has the port of the frame within it, which is known without tags and
+/// without errors of ICMP.
 ///
 /// The program sees the packet from behind the Ethernet header and the first VLAN tag, which are not
 /// in the packet any more.
-fn program(port_at: u32) -> [sock_filter; NONE + 1] {
+fn program(port_at: u32) -> Vec<sock_filter> {
+    [packet(port_at).as_slice(), &datagram(port_at)].concat()
+}
+
+/// Its beginning: all but UDP.
+fn packet(port_at: u32) -> [sock_filter; UDP_OVER_IPV6] {
     let ether_type = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL) as u32;
     let [v4_0, v4_1, v4_2, v4_3, v4_4] = skip_ipv4(0);
     let [in_0, in_1, in_2, in_3, in_4] = skip_ipv4(ICMP_BYTES);
@@ -91,7 +109,7 @@ fn program(port_at: u32) -> [sock_filter; NONE + 1] {
         has(9, 0x3fff, NONE, 10),
         load(BPF_B, BPF_IND, 9),
         equals(11, libc::IPPROTO_TCP, 13, 12),
-        equals(12, libc::IPPROTO_UDP, 13, 20),
+        equals(12, libc::IPPROTO_UDP, UDP_OVER_IPV4, 20),
         v4_0,
         v4_1,
         v4_2,
@@ -123,7 +141,7 @@ fn program(port_at: u32) -> [sock_filter; NONE + 1] {
         // IPv6.
         load(BPF_B, BPF_IND, 6),
         equals(41, libc::IPPROTO_TCP, 43, 42),
-        equals(42, libc::IPPROTO_UDP, 43, 45),
+        equals(42, libc::IPPROTO_UDP, UDP_OVER_IPV6, 45),
         load(BPF_H, BPF_IND, IPV6_BYTES + port_at),
         result(BPF_A),
         // An error of ICMPv6 has the high bit of its type clear.
@@ -134,6 +152,49 @@ fn program(port_at: u32) -> [sock_filter; NONE + 1] {
         equals(49, libc::IPPROTO_TCP, 51, 50),
         equals(50, libc::IPPROTO_UDP, 51, NONE),
         load(BPF_H, BPF_IND, IPV6_BYTES + IPV6_BYTES + quoted_port_at),
+        result(BPF_A),
+    ]
+}
+
+/// The rest of it: UDP, where X is the place of the IP header.
+fn datagram(port_at: u32) -> [sock_filter; NONE + 1 - UDP_OVER_IPV6] {
+    let [udp_0, udp_1, udp_2, udp_3, udp_4] = skip_ipv4(0);
+    let [vx_0, vx_1, vx_2, vx_3, vx_4] = skip_ipv4(INNER_AT);
+    [
+        instruction(BPF_LD | BPF_IMM, IPV6_BYTES, 0),
+        instruction(BPF_ALU | BPF_ADD | BPF_X, 0, 0),
+        instruction(BPF_MISC | BPF_TAX, 0, 0),
+        instruction(BPF_JMP | BPF_JA, (DATAGRAM - UDP_OVER_IPV4) as u32, 0),
+        udp_0,
+        udp_1,
+        udp_2,
+        udp_3,
+        udp_4,
+        load(BPF_H, BPF_IND, 2),
+        equals(63, vxlan::PORT.into(), 64, PLAIN),
+        load(BPF_B, BPF_IND, VXLAN_AT),
+        equals(65, vxlan::HAS_VNI.into(), 66, PLAIN),
+        load(BPF_H, BPF_IND, INNER_TYPE_AT),
+        equals(67, libc::ETH_P_IP, 69, 68),
+        equals(68, libc::ETH_P_IPV6, 81, NONE),
+        load(BPF_H, BPF_IND, INNER_AT + 6),
+        has(70, 0x3fff, NONE, 71),
+        load(BPF_B, BPF_IND, INNER_AT + 9),
+        equals(72, libc::IPPROTO_TCP, 74, 73),
+        equals(73, libc::IPPROTO_UDP, 74, NONE),
+        vx_0,
+        vx_1,
+        vx_2,
+        vx_3,
+        vx_4,
+        load(BPF_H, BPF_IND, INNER_AT + port_at),
+        result(BPF_A),
+        load(BPF_B, BPF_IND, INNER_AT + 6),
+        equals(82, libc::IPPROTO_TCP, 84, 83),
+        equals(83, libc::IPPROTO_UDP, 84, NONE),
+        load(BPF_H, BPF_IND, INNER_AT + IPV6_BYTES + port_at),
+        result(BPF_A),
+        load(BPF_H, BPF_IND, port_at),
         result(BPF_A),
         result(BPF_K),
     ]

@@ -208,13 +208,50 @@ fn some_message(number: u16) -> Vec<u8> {
     frame
 }
 
+/// A frame of [`some_frame`] without its tags in VXLAN over IPv4 or IPv6, in a VLAN or none; or a datagram to its
+/// port that is not of it.
+fn some_tunnel(number: u16) -> Vec<u8> {
+    let mut inner = some_frame(number);
+    let tags_bytes = [0, 4, 8][usize::from(number) % 3];
+    inner.drain(12..12 + tags_bytes);
+    let udp_bytes = (8 + 8 + inner.len()) as u16;
+    let mut frame = vec![0; 12];
+    if number % 2 == 1 {
+        frame.extend([0x81, 0, 0, 7]);
+    }
+    match number / 2 % 2 {
+        0 => {
+            let [high, low] = (20 + udp_bytes).to_be_bytes();
+            let header = frame.len() + 2;
+            frame.extend([8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
+            frame.extend([198, 18, 0, 1, 198, 19, 0, 1]);
+            let sum = allosaur_packet::network::checksum::checksum(&frame[header..]);
+            frame[header + 10..header + 12].copy_from_slice(&sum.to_be_bytes());
+        }
+        _ => {
+            let [high, low] = udp_bytes.to_be_bytes();
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, high, low, 17, 64]);
+            frame.extend([0x20; 32]);
+        }
+    }
+    frame.extend((number % 7).to_be_bytes());
+    frame.extend(4789_u16.to_be_bytes());
+    frame.extend(udp_bytes.to_be_bytes());
+    let flags = if number / 4 % 4 == 3 { 0 } else { 8 };
+    frame.extend([0, 0, flags, 0, 0, 0, 0, 0, 7, 0]);
+    frame.extend(inner);
+    frame
+}
+
 #[test]
 fn the_kernel_shares_out_by_ports_as_software_does() {
     const PACKETS: u16 = 720;
-    const FRAMES: u16 = PACKETS + 576;
+    const MESSAGES: u16 = PACKETS + 576;
+    const FRAMES: u16 = MESSAGES + 144;
     let some_frame = |number| match number {
         0..PACKETS => some_frame(number),
-        _ => some_message(number),
+        PACKETS..MESSAGES => some_message(number),
+        _ => some_tunnel(number),
     };
     for sharing in [Sharing::BySourcePort, Sharing::ByDestinationPort] {
         let Some(mut port) = loopback(3, sharing) else {

@@ -316,6 +316,49 @@ fn the_rules_by_port_look_at_one_port_each_in_all_headers() {
     }
 }
 
+/// A frame in VXLAN over IPv4 or IPv6, from any port.
+fn in_vxlan(inner: &[u8], ipv6: bool, port: u16) -> Vec<u8> {
+    let outer = Packet {
+        ipv6,
+        protocol: 17,
+        ..Packet::of([9, 8], [port, 4789])
+    };
+    let mut frame = outer.frame(0);
+    let header_bytes = if ipv6 { 40 } else { 20 };
+    frame.truncate(14 + header_bytes + 8);
+    let udp_bytes = (8 + 8 + inner.len()) as u16;
+    let udp = 14 + header_bytes;
+    frame[udp + 4..udp + 6].copy_from_slice(&udp_bytes.to_be_bytes());
+    match ipv6 {
+        true => frame[18..20].copy_from_slice(&udp_bytes.to_be_bytes()),
+        false => frame[16..18].copy_from_slice(&(20 + udp_bytes).to_be_bytes()),
+    }
+    frame.extend([8, 0, 0, 0, 0, 0, 7, 0]);
+    frame.extend(inner);
+    frame
+}
+
+#[test]
+fn the_rules_by_port_look_into_vxlan() {
+    for (ipv6, outer_v6) in [(false, false), (false, true), (true, false), (true, true)] {
+        let packet = Packet {
+            ipv6,
+            ..Packet::of([1, 2], [1027, 80])
+        };
+        for outer_port in [50_000, 50_001, 50_002] {
+            let frame = in_vxlan(&packet.frame(0), outer_v6, outer_port);
+            assert_eq!(Sharing::BySourcePort.share_of(&frame, 4), 3);
+            assert_eq!(Sharing::ByDestinationPort.share_of(&frame, 64), 16);
+        }
+    }
+    // What is no VXLAN by its header goes by its own ports, whatever it is.
+    let mut other = in_vxlan(&[0; 60], false, 50_001);
+    other[42] = 0;
+    assert_eq!(Sharing::BySourcePort.share_of(&other, 4), 1);
+    other.truncate(45);
+    assert_eq!(Sharing::BySourcePort.share_of(&other, 4), 1);
+}
+
 #[test]
 fn a_queue_is_shared_out_by_the_rule_that_is_given() {
     let (mut a, b) = memory::pair(1, 1, &LinkSettings::default());

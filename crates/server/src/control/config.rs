@@ -73,6 +73,8 @@ pub struct PortConfig {
     pub destination_mac: [u8; 6],
     /// Who computes the checksums of `fix_checksum_hw`.
     pub checksums: Checksums,
+    /// Whether a frame in VXLAN reaches the data thread of the flow within it.
+    pub shares_inner_flows: bool,
     /// The data threads that transmit on it; a core mask counts along this list.
     pub cores: Vec<usize>,
 }

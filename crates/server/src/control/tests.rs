@@ -152,6 +152,7 @@ fn config() -> ControlConfig {
         hw_mac: [2, 0, 0, 0, 0, 1],
         destination_mac: [2, 0, 0, 0, 0, 2],
         checksums: Checksums::Complete,
+        shares_inner_flows: true,
         cores: vec![0],
     };
     ControlConfig {

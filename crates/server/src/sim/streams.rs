@@ -403,6 +403,7 @@ fn control_config(ports: usize, cores: usize, checksums: Checksums) -> ControlCo
         hw_mac: SOURCE_MAC,
         destination_mac: DESTINATION_MAC,
         checksums,
+        shares_inner_flows: true,
         cores: (0..cores).collect(),
     };
     ControlConfig {

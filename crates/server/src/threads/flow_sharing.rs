@@ -87,6 +87,13 @@ impl FlowSharing {
         }
     }
 
+    /// Whether what shares the frames of this port out looks at the packet within VXLAN, or at no header: a
+    /// network card looks at the outer one.
+    pub(super) fn is_by_inner_flow(&self, port: &AnyPort) -> bool {
+        use RxDistribution::{ByPort, ByTxQueue};
+        !self.has_own_queues() || matches!(port.distribution, ByPort(_) | ByTxQueue)
+    }
+
     /// Whether each thread reads a queue of its own.
     pub(super) fn has_own_queues(&self) -> bool {
         matches!(self, FlowSharing::OwnQueues { .. })

@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
 
+class InterfaceTunnel(TypedDict):
+    """The network of VXLAN of a virtual interface."""
+
+    vni: int
+    """The number of the network, 0 to 16777215."""
+    remote: str | None
+    """The address of the other end."""
+
+
 class VirtualInterface(TypedDict):
     """A virtual interface (a VIF)."""
 
@@ -22,6 +31,9 @@ class VirtualInterface(TypedDict):
     """Its MAC address."""
     vlan: NotRequired[int]
     """Its VLAN; 0 or nothing is none."""
+    vxlan: NotRequired[InterfaceTunnel]
+    """The network of VXLAN that its clients are in, behind the tunnel's end of the port
+    (`set_vxlan`); its MAC address and that of the gateway are then those within the tunnel."""
 
 
 class Gateway(TypedDict):

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::command::{Access, Command, Empty, Example, Types};
-use crate::commands::layers::{ipv4, mac};
+use crate::commands::layers::{VNI_MAX, ipv4, mac, some_ipv4};
 use crate::commands::stateful::profiles::{Fragment, FragmentReply};
 use crate::fields::{FieldError, Fields};
 use crate::method::{Method, StatefulMethod};
@@ -41,6 +41,23 @@ pub struct VirtualInterface {
     #[serde(default, deserialize_with = "vlan")]
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
+    /// The network of VXLAN that its clients are in, behind the tunnel's end of the port (`set_vxlan`); its
+    /// MAC address and that of the gateway are then those within the tunnel.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub vxlan: Option<InterfaceTunnel>,
+}
+
+/// The network of VXLAN of a virtual interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceTunnel {
+    /// The number of the network, 0 to 16777215.
+    pub vni: u32,
+    /// The address of the other end.
+    #[serde(default, deserialize_with = "some_ipv4")]
+    #[schemars(with = "Option<String>", extend("x-default" = "that of the port"))]
+    pub remote: Option<Ipv4Addr>,
 }
 
 /// The gateway of a range of clients.
@@ -92,6 +109,13 @@ impl Topology {
     pub fn parse(value: &Value) -> Result<Topology, FieldError> {
         let fields = Fields::of(value, "topology")?;
         let topology: Topology = fields.read()?;
+        for (i, interface) in topology.interfaces.iter().enumerate() {
+            let vni = interface.vxlan.map_or(0, |vxlan| vxlan.vni);
+            if vni > VNI_MAX {
+                let problem = format!("is {vni}; give 0 to {VNI_MAX}");
+                return Err(fields.bad(&format!("vifs[{i}].vxlan.vni"), problem));
+            }
+        }
         for (i, gateway) in topology.gateways.iter().enumerate() {
             let (first, last) = (gateway.first, gateway.last);
             if first > last {
@@ -142,7 +166,7 @@ pub const COMMANDS: &[Command] = &[
         access: Access::Context,
         doc: "Loads a topology, as JSON in parts, as `profile_fragment` does; `profile_id` means \
               nothing. `vifs` are virtual interfaces: `trex_port`, `sub_if` (from 1 on), `src_mac`, \
-              and `vlan` (0 is none). `gws` are the gateways of ranges of clients: `trex_port`, \
+              `vlan` (0 is none), and `vxlan` with `vni` and `remote`, which TRex does not know. `gws` are the gateways of ranges of clients: `trex_port`, \
               `sub_if` (the interface; 0 is the port), `src_start`, `src_end`, and `dst_mac`. The \
               topology holds for flows that begin from now on.",
         types: Types::of::<Fragment<'_>, Option<FragmentReply>>(),
@@ -150,6 +174,7 @@ pub const COMMANDS: &[Command] = &[
             "traffic runs",
             "the text is no topology, or does not have the MD5 that was told",
             "a port or an interface is not there, or ranges overlap",
+            "an interface has `vxlan`, and its port no tunnel, or one that takes another network alone",
         ],
         example: Example {
             params: r#"{"fragment": "{\"vifs\": [], \"gws\": []}", "frag_first": true, "frag_last": true, "md5": "99914b932bd37a50b983c5e7c90ae93b"}"#,
@@ -189,6 +214,27 @@ mod tests {
             "src_end": "16.0.0.9", "dst": "1.1.1.1", "dst_mac": null});
         let error = Topology::parse(&json!({"gws": [unresolved]})).expect_err("no MAC");
         assert!(error.to_string().contains("gws[0].dst_mac"), "{error}");
+    }
+
+    #[test]
+    fn an_interface_may_be_in_a_tunnel() {
+        let of = |vxlan: Value| {
+            let interface = json!({"trex_port": 0, "sub_if": 1, "src_mac": "02:00:00:00:00:01",
+                "vxlan": vxlan});
+            Topology::parse(&json!({"vifs": [interface]}))
+        };
+        let given = of(json!({"vni": 7, "remote": "192.0.2.2"})).expect("it is right");
+        let remote = Some(Ipv4Addr::new(192, 0, 2, 2));
+        let expected = InterfaceTunnel { vni: 7, remote };
+        assert_eq!(given.interfaces[0].vxlan, Some(expected));
+        for (wrong, place) in [
+            (json!({"vni": 1 << 24}), "vifs[0].vxlan.vni"),
+            (json!({"vni": 1, "remote": "here"}), "vifs[0].vxlan.remote"),
+            (json!({"vni": 1, "vlan": 3}), "vifs[0].vxlan"),
+        ] {
+            let error = of(wrong).expect_err("it is wrong").to_string();
+            assert!(error.contains(place), "{error}");
+        }
     }
 
     #[test]

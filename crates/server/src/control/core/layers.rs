@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_api::commands::layers::VxlanTunnel;
 use allosaur_api::commands::ports::{EtherConfig, Ipv4Config, Ipv6Config, LayerConfig, VlanTags};
+use allosaur_api::commands::stateful::topology::InterfaceTunnel;
 use allosaur_engine::encapsulation::{Encapsulation, Tunnel, Vxlan};
 use allosaur_engine::host::HostSettings;
 use allosaur_packet::MacAddress;
@@ -107,6 +108,41 @@ impl Layers {
             own: MacAddress(own),
             peer: MacAddress(peer),
         }))
+    }
+
+    /// The UDP port of both ends of its tunnel.
+    pub(in crate::control) fn vxlan_port(&self) -> Option<u16> {
+        self.vxlan.map(|end| end.given.udp_port)
+    }
+
+    /// The tunnel of clients that are in a network of their own, behind the end of the port's tunnel; `own` is
+    /// their MAC address in it. The error is what is wrong, with the remedy.
+    pub(in crate::control) fn tunnel_of_clients(
+        &self,
+        given: &InterfaceTunnel,
+        own: [u8; 6],
+        vlan: Option<u16>,
+    ) -> Result<Vxlan, String> {
+        let Some(Tunnel::Vxlan(port)) = self.tunnel(own) else {
+            return Err(
+                "is given, and the port has no tunnel: give it an end of one first (set_vxlan with any_vni)"
+                    .to_owned(),
+            );
+        };
+        if port.vni != given.vni && !port.takes_any_vni {
+            return Err(format!(
+                "vni is {}, and the port takes frames of network {} alone: set any_vni of the port \
+                 (set_vxlan)",
+                given.vni, port.vni
+            ));
+        }
+        Ok(Vxlan {
+            vlan: vlan.or(port.vlan),
+            remote: given.remote.unwrap_or(port.remote),
+            vni: given.vni,
+            takes_any_vni: false,
+            ..port
+        })
     }
 
     /// Why no stream can be sent in the port's tunnel, with the remedy.

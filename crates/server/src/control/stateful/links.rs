@@ -1,5 +1,6 @@
 //! Where the frames of flows go: what data threads are told of the addresses of ports.
 
+use allosaur_engine::flow_stats::VXLAN_PORT;
 use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::template::PoolShare;
 use allosaur_packet::MacAddress;
@@ -37,14 +38,25 @@ impl Stateful {
             .filter(|(_, port): &(u8, _)| port.is_stateful())
         {
             let threads = port.threads.len();
-            if port.layers.vxlan.is_some() && threads > 1 {
+            let Some(udp_port) = port.layers.vxlan_port().filter(|_| threads > 1) else {
+                continue;
+            };
+            if !port.config.shares_inner_flows {
                 return Err(format!(
-                    "port {id} has a tunnel and {threads} threads, and frames are shared between \
-                     threads by headers that a tunnel hides: start the server with one thread (cores)"
+                    "port {id} has a tunnel and {threads} threads, and its card shares frames between \
+                     threads by headers that a tunnel hides: give it one queue, or start the server with \
+                     one thread (cores)"
+                ));
+            }
+            if udp_port != VXLAN_PORT {
+                return Err(format!(
+                    "port {id} has a tunnel to udp_port {udp_port} and {threads} threads, which share the \
+                     frames of port {VXLAN_PORT} alone by what is in them: use that port (set_vxlan), or \
+                     start the server with one thread (cores)"
                 ));
             }
         }
-        Ok(())
+        self.check_topology(control)
     }
 
     /// Tells data threads the addresses of all ports.
@@ -88,6 +100,7 @@ impl Stateful {
         for core in control.live_cores() {
             self.send_link(control, core, id);
         }
+        self.renew_topology(control);
     }
 
     fn send_link(&mut self, control: &mut Core, core: usize, id: u8) {

@@ -9,6 +9,7 @@ use allosaur_api::commands::stateful::topology::{
 };
 use allosaur_api::limits::{TOPOLOGY_BYTES_MAX, TOPOLOGY_ENTRIES_MAX};
 use allosaur_api::{Error, Fields};
+use allosaur_engine::encapsulation::{Encapsulation, Tunnel};
 use allosaur_engine::stateful::StatefulCommand;
 use allosaur_engine::stateful::topology::{
     Interface as Link, RANGES_MAX, Route, Topology as Routes,
@@ -84,9 +85,7 @@ impl Stateful {
         let value: Value = serde_json::from_str(&text.text)
             .map_err(|error| Error::execution(format!("the topology is not JSON: {error}")))?;
         let given = Given::parse(&value)?;
-        let routes = self.routes(control, &given)?;
-        let routes = Routes::new(&routes)
-            .map_err(|error| Error::execution(format!("topology: gws: {error}")))?;
+        let routes = self.checked_routes(control, &given)?;
         self.topology = Topology {
             upload: None,
             text: Some(text),
@@ -111,7 +110,7 @@ impl Stateful {
         for (i, interface) in given.interfaces.iter().enumerate() {
             self.check_client_port(control, &format!("vifs[{i}]"), interface.port)?;
             let key = (interface.port, interface.number);
-            if links.insert(key, link(interface)).is_some() {
+            if links.insert(key, link(control, i, interface)?).is_some() {
                 return Err(Error::execution(format!(
                     "topology: vifs[{i}] is interface {}.{} once more: number them differently",
                     key.0, key.1
@@ -124,6 +123,38 @@ impl Stateful {
             route(i, gateway, &links)
         });
         routes.collect()
+    }
+
+    /// Why the topology does not fit the addresses that ports have now.
+    pub(super) fn check_topology(&self, control: &Core) -> Result<(), String> {
+        let routes = self.routes_now(control);
+        routes.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Ports have other addresses than when the topology was loaded. What does not fit them is refused when
+    /// traffic starts.
+    pub(super) fn renew_topology(&mut self, control: &mut Core) {
+        if let Ok(Some(routes)) = self.routes_now(control) {
+            self.topology.routes = Arc::new(routes);
+            self.send_topology(control);
+        }
+    }
+
+    /// What data threads should have, where it depends on the addresses of ports: with tunnels.
+    fn routes_now(&self, control: &Core) -> Result<Option<Routes>, Error> {
+        let Some(value) = &self.topology.value else {
+            return Ok(None);
+        };
+        let given = Given::parse(value)?;
+        match given.interfaces.iter().any(|one| one.vxlan.is_some()) {
+            true => self.checked_routes(control, &given).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn checked_routes(&self, control: &Core, given: &Given) -> Result<Routes, Error> {
+        let routes = Routes::new(&self.routes(control, given)?);
+        routes.map_err(|error| Error::execution(format!("topology: gws: {error}")))
     }
 
     fn check_client_port(&self, control: &Core, place: &str, port: u8) -> Result<(), Error> {
@@ -154,16 +185,38 @@ impl Stateful {
     }
 }
 
-fn link(interface: &VirtualInterface) -> Link {
-    Link {
-        mac: MacAddress(interface.mac),
-        encapsulation: interface.vlan.into(),
-    }
+fn link(control: &Core, i: usize, interface: &VirtualInterface) -> Result<Link, Error> {
+    let Some(given) = &interface.vxlan else {
+        return Ok(Link {
+            mac: MacAddress(interface.mac),
+            encapsulation: interface.vlan.into(),
+        });
+    };
+    let port = control.port(interface.port)?;
+    let tunnel = port
+        .layers
+        .tunnel_of_clients(given, interface.mac, interface.vlan);
+    let tunnel = tunnel
+        .map_err(|problem| Error::execution(format!("topology: vifs[{i}].vxlan {problem}")))?;
+    Ok(Link {
+        mac: MacAddress(port.config.hw_mac),
+        encapsulation: tunnel.into(),
+    })
 }
 
 fn route(i: usize, gateway: &Gateway, links: &HashMap<(u8, u32), Link>) -> Result<Route, Error> {
     let key = (gateway.port, gateway.interface);
-    let interface = links.get(&key).cloned();
+    let mut interface = links.get(&key).cloned();
+    let mut peer = Some(MacAddress(gateway.mac));
+    if let Some(Link {
+        encapsulation: Encapsulation::Tunnel(Tunnel::Vxlan(tunnel)),
+        ..
+    }) = &mut interface
+    {
+        // The gateway is within the tunnel; outside frames go where those of the port go.
+        tunnel.peer = MacAddress(gateway.mac);
+        peer = None;
+    }
     if interface.is_none() && gateway.interface != 0 {
         return Err(Error::execution(format!(
             "topology: gws[{i}].sub_if is {}, and vifs has no interface {}.{}: add it, or give 0 \
@@ -176,6 +229,6 @@ fn route(i: usize, gateway: &Gateway, links: &HashMap<(u8, u32), Link>) -> Resul
         first: gateway.first.into(),
         last: gateway.last.into(),
         interface,
-        gateway: Some(MacAddress(gateway.mac)),
+        gateway: peer,
     })
 }

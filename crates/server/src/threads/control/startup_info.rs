@@ -53,6 +53,9 @@ pub(super) fn control_config(
         hw_mac: mac(number),
         destination_mac: mac(peer(ports, number)),
         checksums: Checksums::Complete,
+        shares_inner_flows: sharing
+            .get(number)
+            .is_none_or(|sharing| sharing.is_by_inner_flow(port)),
         cores: layout.cores_of(number),
     });
     Ok(ControlConfig {

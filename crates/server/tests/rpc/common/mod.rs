@@ -657,6 +657,7 @@ fn port(cores: usize, index: u8) -> PortConfig {
         hw_mac: [2, 0xa1, 5, 0, 0, index],
         destination_mac: [2, 0xa1, 5, 0, 0, index ^ 1],
         checksums: Checksums::Complete,
+        shares_inner_flows: true,
         cores: (0..cores).collect(),
     }
 }
