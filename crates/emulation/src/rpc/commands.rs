@@ -21,7 +21,7 @@ use crate::target::{InNamespace, reply};
 
 /// What a command does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Method {
+pub(super) enum Method {
     /// One of the emulation itself.
     Core(CoreMethod),
     /// One of a plugin.
@@ -30,7 +30,7 @@ pub(crate) enum Method {
 
 /// What a command of the emulation itself does.
 #[derive(Clone, Copy)]
-pub(crate) struct CoreMethod(&'static dyn Handler);
+pub(super) struct CoreMethod(&'static dyn Handler);
 
 impl CoreMethod {
     pub(super) fn call(
@@ -343,7 +343,7 @@ fn all() -> impl Iterator<Item = Command<Method>> {
 }
 
 /// The command of a name.
-pub(crate) fn find(name: &str) -> Option<Command<Method>> {
+pub(super) fn find(name: &str) -> Option<Command<Method>> {
     all().find(|command| command.name == name)
 }
 

@@ -258,7 +258,6 @@ impl Threads {
             ports: self.ports.len(),
             layout: context.layout,
             wakers,
-            receiver: &self.receive_wakers[0],
             inhabited,
             counters: context.counters,
             clock: context.clock,
