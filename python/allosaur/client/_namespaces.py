@@ -93,7 +93,7 @@ class Namespaces:
             return None
         ticket = self._tickets.get(port)
         if ticket is None:
-            raise STLError(f"port {port} has no batch of nodes: call set_namespace_start() first")
+            raise STLError(f"port {port} has no batch of nodes to wait for: start one first")
         reply = self._connection.session().rpc.call("get_async_results", ticket_id=ticket)
         if isinstance(reply, dict):
             return reply
