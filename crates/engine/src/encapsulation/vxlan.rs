@@ -7,19 +7,18 @@ use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::transport::udp;
+use allosaur_packet::transport::vxlan::{HAS_VNI, HEADER_BYTES};
 
 use super::{Encapsulation, PrefixBuilder, Stripped, TunnelKind};
 use crate::flow_stats::VXLAN_PORT;
 
 /// The highest network number: it has 24 bits.
 pub const VNI_MAX: u32 = (1 << 24) - 1;
-/// The flag that says that there is a network number.
-const HAS_VNI: u8 = 0x08;
 const IPV4_BYTES: usize = 20;
 /// An IPv4 header without options, and one of UDP.
 const OUTER_BYTES: usize = IPV4_BYTES + udp::HEADER_BYTES;
 /// The header of VXLAN, and that of the frame in it.
-const INNER_BYTES: usize = 8 + ethernet::HEADER_BYTES;
+const INNER_BYTES: usize = HEADER_BYTES + ethernet::HEADER_BYTES;
 
 /// One network between two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
