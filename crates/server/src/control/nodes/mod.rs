@@ -245,54 +245,98 @@ fn is_of_counters(command: &NodeCommand) -> bool {
     )
 }
 
-/// The counters by their numbers: name, meaning, unit, whether it is an error.
-const COUNTERS: [(&str, &str, &str, bool); 10] = [
-    ("rx_pkts", "frames that nodes were given", "pkts", false),
-    ("rx_bytes", "bytes of them", "bytes", false),
-    ("tx_pkts", "frames that nodes sent", "pkts", false),
-    ("tx_bytes", "bytes of them", "bytes", false),
-    (
+/// A counter of a port's nodes, as TRex's clients are told it.
+struct CounterRow {
+    name: &'static str,
+    help: &'static str,
+    units: &'static str,
+    is_error: bool,
+    read: fn(&NodeCounters) -> u64,
+}
+
+impl CounterRow {
+    const fn frames(
+        name: &'static str,
+        help: &'static str,
+        read: fn(&NodeCounters) -> u64,
+    ) -> CounterRow {
+        CounterRow {
+            name,
+            help,
+            units: "pkts",
+            is_error: false,
+            read,
+        }
+    }
+
+    const fn bytes(
+        name: &'static str,
+        help: &'static str,
+        read: fn(&NodeCounters) -> u64,
+    ) -> CounterRow {
+        CounterRow {
+            units: "bytes",
+            ..CounterRow::frames(name, help, read)
+        }
+    }
+
+    const fn lost(
+        name: &'static str,
+        help: &'static str,
+        read: fn(&NodeCounters) -> u64,
+    ) -> CounterRow {
+        CounterRow {
+            is_error: true,
+            ..CounterRow::frames(name, help, read)
+        }
+    }
+}
+
+/// The counters by their numbers.
+const COUNTERS: [CounterRow; 10] = [
+    CounterRow::frames("rx_pkts", "frames that nodes were given", |all| {
+        all.received
+    }),
+    CounterRow::bytes("rx_bytes", "bytes of them", |all| all.received_bytes),
+    CounterRow::frames("tx_pkts", "frames that nodes sent", |all| all.sent),
+    CounterRow::bytes("tx_bytes", "bytes of them", |all| all.sent_bytes),
+    CounterRow::lost(
         "tx_drop_no_room",
         "frames that the port had no room for",
-        "pkts",
-        true,
+        |all| all.send_lost,
     ),
-    (
+    CounterRow::lost(
         "rx_drop_no_room",
         "frames that a node had no room for",
-        "pkts",
-        true,
+        |all| all.receive_lost,
     ),
-    (
+    CounterRow::frames(
         "rx_other_vlan",
         "frames for nodes that were in another VLAN",
-        "pkts",
-        false,
+        |all| all.other_vlan,
     ),
-    (
+    CounterRow::frames(
         "rx_filtered",
         "frames that a node's filter left out",
-        "pkts",
-        false,
+        |all| all.filtered,
     ),
-    ("rx_flooded", "frames to all nodes", "pkts", false),
-    (
+    CounterRow::frames("rx_flooded", "frames to all nodes", |all| all.flooded),
+    CounterRow::lost(
         "rx_flood_drop",
         "frames to all nodes when too many waited",
-        "pkts",
-        true,
+        |all| all.flood_lost,
     ),
 ];
 
 fn meta() -> CountersMeta {
     let rows = COUNTERS.iter().enumerate();
-    let data = rows.map(|(id, (name, help, units, is_error))| NodeCounterMeta {
+    let data = rows.map(|(id, row)| NodeCounterMeta {
         id,
-        name,
-        help,
-        units,
+        name: row.name,
+        help: row.help,
+        units: row.units,
         zero: false,
-        info: if *is_error { "error" } else { "info" },
+        info: if row.is_error { "error" } else { "info" },
     });
     CountersMeta {
         name: "",
@@ -301,21 +345,9 @@ fn meta() -> CountersMeta {
 }
 
 fn values(counters: &NodeCounters, zeros: bool) -> serde_json::Map<String, serde_json::Value> {
-    let values = [
-        counters.received,
-        counters.received_bytes,
-        counters.sent,
-        counters.sent_bytes,
-        counters.send_lost,
-        counters.receive_lost,
-        counters.other_vlan,
-        counters.filtered,
-        counters.flooded,
-        counters.flood_lost,
-    ];
-    debug_assert_eq!(values.len(), COUNTERS.len());
-    let shown = values.into_iter().enumerate();
-    let shown = shown.filter(|(_, value)| zeros || *value != 0);
+    let rows = COUNTERS.iter().enumerate();
+    let values = rows.map(|(id, row)| (id, (row.read)(counters)));
+    let shown = values.filter(|(_, value)| zeros || *value != 0);
     shown
         .map(|(id, value)| (id.to_string(), value.into()))
         .collect()
