@@ -31,7 +31,7 @@ if [ -z "$merger" ] && command -v rustup >/dev/null && rustup component add llvm
 rm -rf "$folder"
 mkdir -p "$folder"
 env RUSTFLAGS="-Cprofile-generate=$folder" CARGO_TARGET_DIR="$ROOT/target/profile" \
-    cargo build --release --locked -p allosaur-server "$@"
+    cargo build --release --locked -p allosaur-server --no-default-features "$@"
 # A process each, and one file for several that ran one after the other.
 LLVM_PROFILE_FILE="$folder/%4m.profraw" PYTHONPATH="$ROOT/python:$ROOT/bench" \
     "$python" bench/training.py --server "$ROOT/target/profile/release/allosaur-server"

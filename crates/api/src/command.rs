@@ -3,13 +3,17 @@
 //! The items themselves are in [`commands`](crate::commands), one file a noun, and the whole table
 //! in [`table`](crate::table).
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
+#[cfg(feature = "schema")]
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
+#[cfg(feature = "schema")]
+use crate::json_schema::{Schema, SchemaGenerator, json_schema};
 use crate::method::Method;
 
 /// One command of the RPC. `M` is what it does, for those who do it: [`Method`] where control does,
@@ -68,10 +72,13 @@ impl<M> Command<M> {
 #[derive(Clone, Copy, Debug)]
 pub struct Types {
     /// The schema of the parameters.
+    #[cfg(feature = "schema")]
     pub request: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of the reply.
+    #[cfg(feature = "schema")]
     pub reply: fn(&mut SchemaGenerator) -> Schema,
     /// Reads the parameters as the server does and forgets them: a test holds the schema to it.
+    #[cfg(feature = "schema")]
     pub check: fn(&Fields<'static>) -> Result<(), FieldError>,
 }
 
@@ -83,9 +90,21 @@ impl Types {
         R: Serialize + JsonSchema,
     {
         Types {
+            #[cfg(feature = "schema")]
             request: SchemaGenerator::subschema_for::<Q>,
+            #[cfg(feature = "schema")]
             reply: SchemaGenerator::subschema_for::<R>,
+            #[cfg(feature = "schema")]
             check: |fields| fields.read::<Q>().map(drop),
+        }
+    }
+
+    /// The same with parameters as `T` describes them: what [`check`](Self::check) reads, and more.
+    pub const fn requested_by<T: JsonSchema>(self) -> Types {
+        Types {
+            #[cfg(feature = "schema")]
+            request: SchemaGenerator::subschema_for::<T>,
+            ..self
         }
     }
 }
@@ -139,6 +158,7 @@ impl<'de> Deserialize<'de> for AnyObject {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for AnyObject {
     fn inline_schema() -> bool {
         true

@@ -1,12 +1,9 @@
 //! Events: what the server tells its sessions without being asked.
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
+use crate::json_schema::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::port_attributes::PortAttributes;
-use crate::schema::doc;
 
 /// What a stateful profile does, or all of them together: the number that clients see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -33,44 +30,6 @@ impl From<StatefulPhase> for u8 {
     fn from(phase: StatefulPhase) -> u8 {
         phase as u8
     }
-}
-
-/// A type of events, for the reference page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventType {
-    /// Its number.
-    pub id: u32,
-    /// When there is one.
-    pub when: String,
-    /// The fields of its data.
-    pub fields: Vec<String>,
-}
-
-/// The types of events, in the order of their numbers: what the comments of [`Event`] say.
-pub fn types() -> Vec<EventType> {
-    let mut generator = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator();
-    let schema = generator.root_schema_for::<Event>().to_value();
-    let variants = schema["anyOf"].as_array().into_iter().flatten();
-    let of_variant = |variant: &Value| {
-        let doc = doc(variant);
-        let (id, when) = doc.split_once(": ").expect("it begins with the number");
-        let fields = variant["properties"].as_object().into_iter().flatten();
-        let required = variant["required"].as_array().into_iter().flatten();
-        let mut names: Vec<String> = required
-            .filter_map(|n| n.as_str().map(str::to_owned))
-            .collect();
-        let others = fields.map(|(name, _)| name.clone());
-        let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
-        names.extend(others);
-        EventType {
-            id: id.parse().expect("it is a number"),
-            when: when.trim_end_matches('.').to_owned(),
-            fields: names,
-        }
-    };
-    variants.map(of_variant).collect()
 }
 
 /// An event as a session sees it.
@@ -321,62 +280,5 @@ mod tests {
             json!(QueuedEvent::new(event, 6)),
             json!({"data": {"port_id": 0, "profile_id": "_"}, "name": "trex-event", "seq": 6, "type": 14})
         );
-    }
-
-    #[test]
-    fn what_the_page_says_of_a_type_is_what_its_events_are() {
-        let (port, profile, epoch) = (1, "p".to_owned(), 2);
-        let who = "ann".to_owned();
-        let events = [
-            Event::PortStarted { port },
-            Event::PortStopped { port },
-            Event::PortPaused { port },
-            Event::PortResumed { port },
-            Event::PortFinished { port },
-            Event::PortAcquired {
-                port,
-                who: who.clone(),
-                session: 3,
-                force: false,
-            },
-            Event::PortReleased {
-                port,
-                who,
-                session: 3,
-            },
-            Event::PortError { port, thread: 0 },
-            Event::ProfileError {
-                port,
-                profile: profile.clone(),
-                thread: 0,
-            },
-            Event::StatefulState {
-                state: StatefulPhase::Idle,
-                epoch,
-            },
-            Event::StatefulProfileState {
-                profile: profile.clone(),
-                state: StatefulPhase::Loaded,
-                epoch,
-                error: Some("no".into()),
-            },
-            Event::StatefulProfileCleared { profile, epoch },
-            Event::ServerStopped { cause: "x".into() },
-        ];
-        let types = types();
-        for event in events {
-            let found = types.iter().find(|of_type| of_type.id == event.id());
-            let Value::Object(data) = json!(event) else {
-                panic!("{event:?} is an object");
-            };
-            let mut fields = found.expect("its type is there").fields.clone();
-            fields.sort();
-            assert_eq!(
-                fields,
-                data.keys().cloned().collect::<Vec<_>>(),
-                "{event:?}"
-            );
-        }
-        assert_eq!(types.len(), 19);
     }
 }

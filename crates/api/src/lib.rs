@@ -15,13 +15,17 @@ pub mod error;
 pub mod events;
 pub mod exchange;
 pub mod fields;
+pub mod json_schema;
 pub mod limits;
 mod method;
 pub mod port_attributes;
+#[cfg(feature = "schema")]
 pub mod python;
 pub mod read;
+#[cfg(feature = "schema")]
 pub mod reference;
 pub mod request;
+#[cfg(feature = "schema")]
 pub mod schema;
 pub mod table;
 

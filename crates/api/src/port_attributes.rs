@@ -1,6 +1,6 @@
 //! The attributes of a port, as its status and the event of their change have them.
 
-use schemars::JsonSchema;
+use crate::json_schema::JsonSchema;
 use serde::Serialize;
 
 /// Attributes of a port.

@@ -2,9 +2,11 @@
 
 use crate::command::{Access, Command, Example};
 use crate::commands::streams::stream_fields;
-use crate::events::{self, EventType};
+use crate::events::Event;
 use crate::limits;
-use crate::schema::{Field, Schemas, Shape, Shapes};
+use crate::schema::{Field, Schemas, Shape, Shapes, doc};
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
 use std::fmt::Write as _;
 
 const INTRODUCTION: &str = "# The RPC
@@ -86,7 +88,7 @@ fn write_limits(page: &mut String) {
 
 fn write_events(page: &mut String) {
     page.push_str("\n## Event types\n\n| type | when | data |\n|---|---|---|\n");
-    for of_type in events::types() {
+    for of_type in event_types() {
         let EventType { id, when, fields } = of_type;
         line(
             page,
@@ -259,4 +261,107 @@ fn write_stream(page: &mut String) {
 
 fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
     writeln!(page, "{text}").expect("writing to a String cannot fail");
+}
+
+/// A type of events, for the reference page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct EventType {
+    /// Its number.
+    id: u32,
+    /// When there is one.
+    when: String,
+    /// The fields of its data.
+    fields: Vec<String>,
+}
+
+/// The types of events, in the order of their numbers: what the comments of [`Event`] say.
+fn event_types() -> Vec<EventType> {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    let schema = generator.root_schema_for::<Event>().to_value();
+    let variants = schema["anyOf"].as_array().into_iter().flatten();
+    let of_variant = |variant: &Value| {
+        let doc = doc(variant);
+        let (id, when) = doc.split_once(": ").expect("it begins with the number");
+        let fields = variant["properties"].as_object().into_iter().flatten();
+        let required = variant["required"].as_array().into_iter().flatten();
+        let mut names: Vec<String> = required
+            .filter_map(|n| n.as_str().map(str::to_owned))
+            .collect();
+        let others = fields.map(|(name, _)| name.clone());
+        let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
+        names.extend(others);
+        EventType {
+            id: id.parse().expect("it is a number"),
+            when: when.trim_end_matches('.').to_owned(),
+            fields: names,
+        }
+    };
+    variants.map(of_variant).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::events::StatefulPhase;
+
+    #[test]
+    fn what_the_page_says_of_a_type_is_what_its_events_are() {
+        let (port, profile, epoch) = (1, "p".to_owned(), 2);
+        let who = "ann".to_owned();
+        let events = [
+            Event::PortStarted { port },
+            Event::PortStopped { port },
+            Event::PortPaused { port },
+            Event::PortResumed { port },
+            Event::PortFinished { port },
+            Event::PortAcquired {
+                port,
+                who: who.clone(),
+                session: 3,
+                force: false,
+            },
+            Event::PortReleased {
+                port,
+                who,
+                session: 3,
+            },
+            Event::PortError { port, thread: 0 },
+            Event::ProfileError {
+                port,
+                profile: profile.clone(),
+                thread: 0,
+            },
+            Event::StatefulState {
+                state: StatefulPhase::Idle,
+                epoch,
+            },
+            Event::StatefulProfileState {
+                profile: profile.clone(),
+                state: StatefulPhase::Loaded,
+                epoch,
+                error: Some("no".into()),
+            },
+            Event::StatefulProfileCleared { profile, epoch },
+            Event::ServerStopped { cause: "x".into() },
+        ];
+        let types = event_types();
+        for event in events {
+            let found = types.iter().find(|of_type| of_type.id == event.id());
+            let Value::Object(data) = json!(event) else {
+                panic!("{event:?} is an object");
+            };
+            let mut fields = found.expect("its type is there").fields.clone();
+            fields.sort();
+            assert_eq!(
+                fields,
+                data.keys().cloned().collect::<Vec<_>>(),
+                "{event:?}"
+            );
+        }
+        assert_eq!(types.len(), 19);
+    }
 }

@@ -5,8 +5,10 @@
 use crate::command::Command;
 use crate::commands::NOUNS;
 use crate::method::Mode;
+#[cfg(feature = "schema")]
 use crate::schema::{Entry, Field, Noun, Schemas, Shape};
 
+#[cfg(feature = "schema")]
 /// All commands by noun, as the schema file, the reference page and the types of other languages have them.
 pub fn nouns() -> Vec<Noun> {
     let noun = |(title, module, commands): &(&'static str, &'static str, &[Command])| Noun {
@@ -27,6 +29,7 @@ pub fn command(name: &str, mode: Mode) -> Option<&'static Command> {
     commands().find(|command| command.name == name && command.method.is_in(mode))
 }
 
+#[cfg(feature = "schema")]
 /// Each command with its parameters, for tests.
 pub fn commands_with_params() -> Vec<(&'static Command, Vec<Field>)> {
     let schemas = Schemas::collect(nouns());

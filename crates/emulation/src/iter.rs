@@ -2,7 +2,7 @@
 //! before ended; when the table has changed in between, it has to begin anew.
 
 use allosaur_api::Error;
-use schemars::JsonSchema;
+use allosaur_api::json_schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::read::failed_check;

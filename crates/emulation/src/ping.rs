@@ -2,9 +2,9 @@
 //! write the packets.
 
 use allosaur_api::Error;
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::client::ClientId;

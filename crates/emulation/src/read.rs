@@ -5,15 +5,17 @@
 //! The texts of errors are that server's, too, so that scripts that compare them still work. They have
 //! its names of types, which ours say by `#[serde(rename)]`.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
+#[cfg(feature = "schema")]
+use allosaur_api::json_schema::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use allosaur_api::{Error, ReadError, read};
 use allosaur_packet::MacAddress;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as DeError, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -197,6 +199,7 @@ impl<'de, T: Deserialize<'de> + Copy + Default, const N: usize> Deserialize<'de>
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema, const N: usize> JsonSchema for Filled<T, N> {
     fn inline_schema() -> bool {
         true
@@ -248,6 +251,7 @@ impl<'de, T: Deserialize<'de> + Listable + Default> Deserialize<'de> for Listed<
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema> JsonSchema for Listed<T> {
     fn inline_schema() -> bool {
         true
@@ -294,6 +298,7 @@ macro_rules! addresses {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
@@ -340,6 +345,7 @@ addresses! {
 #[serde(rename = "float32")]
 pub struct Float32(pub f64);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Float32 {
     fn inline_schema() -> bool {
         true
@@ -359,6 +365,7 @@ impl JsonSchema for Float32 {
 #[serde(rename = "core.MapJsonPlugs")]
 pub struct Plugins(pub Map<String, Value>);
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Plugins {
     fn inline_schema() -> bool {
         true
@@ -383,6 +390,7 @@ impl Serialize for Done {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Done {
     fn schema_name() -> Cow<'static, str> {
         "Done".into()

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Access, Command, Error, Example, Types};
-use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -186,11 +186,7 @@ where
     R: Serialize + JsonSchema,
     T: JsonSchema,
 {
-    let types = Types {
-        request: SchemaGenerator::subschema_for::<T>,
-        ..Types::of::<Q, R>()
-    };
-    Command::of(method, types)
+    Command::of(method, Types::of::<Q, R>().requested_by::<T>())
 }
 
 /// The row that gives the counters of a namespace.

@@ -1,13 +1,18 @@
 //! Whom a request is about: a namespace by its port and its tags, a client by its MAC address.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use allosaur_api::Error;
+use allosaur_api::json_schema::JsonSchema;
+#[cfg(feature = "schema")]
+use allosaur_api::json_schema::{Schema, SchemaGenerator};
 use allosaur_packet::MacAddress;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+#[cfg(feature = "schema")]
+use serde_json::json;
 
 use crate::namespace::{NamespaceKey, Tag};
 use crate::read::{Filled, Listable, Listed, Mac, Plugins, failed_check};
@@ -114,6 +119,7 @@ pub(crate) struct InNamespace<Q>(PhantomData<Q>);
 /// The parameters of a command about a client: its own, `tun` and `mac`.
 pub(crate) struct OfOneClient<Q>(PhantomData<Q>);
 
+#[cfg(feature = "schema")]
 impl<Q: JsonSchema> JsonSchema for InNamespace<Q> {
     fn schema_name() -> Cow<'static, str> {
         name_of::<Q>("Namespace")
@@ -126,6 +132,7 @@ impl<Q: JsonSchema> JsonSchema for InNamespace<Q> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<Q: JsonSchema> JsonSchema for OfOneClient<Q> {
     fn schema_name() -> Cow<'static, str> {
         name_of::<Q>("Client")
@@ -139,6 +146,7 @@ impl<Q: JsonSchema> JsonSchema for OfOneClient<Q> {
     }
 }
 
+#[cfg(feature = "schema")]
 fn name_of<Q: JsonSchema>(target: &str) -> Cow<'static, str> {
     match &*Q::schema_name() {
         "Empty" => format!("{target}Params").into(),
@@ -146,6 +154,7 @@ fn name_of<Q: JsonSchema>(target: &str) -> Cow<'static, str> {
     }
 }
 
+#[cfg(feature = "schema")]
 /// Puts a field that must be there in front of the others.
 fn require<T: JsonSchema>(
     schema: &mut Schema,

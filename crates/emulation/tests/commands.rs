@@ -5,8 +5,8 @@ use std::path::Path;
 
 use allosaur_api::python;
 use allosaur_api::schema::{Schemas, Shape};
-use allosaur_emulation::rpc::commands::{command, names, nouns};
-use allosaur_emulation::rpc::reference;
+use allosaur_emulation::rpc::commands::{command, names};
+use allosaur_emulation::rpc::reference::{self, nouns};
 use allosaur_emulation::{Emulation, Settings};
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::ports::PortParams;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::limits::CAPTURE_PACKETS_MAX;
 use crate::method::{CaptureMethod, Method};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

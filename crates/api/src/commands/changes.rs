@@ -3,10 +3,10 @@
 
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::ports::default_profile;
-use crate::commands::traffic::{AbsoluteRate, Multiplier, ProfileParams, RateChange, absolute};
+use crate::commands::traffic::{Multiplier, ProfileParams, RateChange, absolute};
+use crate::json_schema::JsonSchema;
 use crate::limits::STREAMS_MAX;
 use crate::method::{Method, StatelessMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -54,7 +54,7 @@ pub struct UpdateStreams {
     pub stream_ids: Vec<u32>,
     /// How fast each of the streams.
     #[serde(rename = "mul", deserialize_with = "absolute")]
-    #[schemars(with = "AbsoluteRate")]
+    #[schemars(with = "crate::commands::traffic::AbsoluteRate")]
     pub multiplier: Multiplier,
     /// Even faster than the line.
     pub force: bool,

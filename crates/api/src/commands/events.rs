@@ -2,8 +2,8 @@
 
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::events::QueuedEvent;
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, ServerMethod};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `publish_now`.

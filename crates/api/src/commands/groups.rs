@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::traffic::ProfileParams;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::limits::PGIDS_MAX;
 use crate::method::{Method, StatelessMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::command::{Access, Command, Example, Types};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, ServerMethod};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `get_metrics`.

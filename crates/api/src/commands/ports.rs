@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::command::{Access, AnyObject, Command, Empty, Example, Types};
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::limits::{LEASE_S_MAX, LEASE_S_MIN, USER_BYTES_MAX, VXLAN_PORTS_MAX};
 use crate::method::{Method, PortMethod};
 pub use crate::port_attributes::{
     Enabled, EtherConfig, FlowControl, Ipv4Config, Ipv6Config, LayerConfig, Link, MtuChange,
     PortAttributes, VlanTags,
 };
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use crate::command::{Access, Command, Example, Types};
 use crate::commands::traffic::duration;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, StatelessMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

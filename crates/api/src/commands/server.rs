@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::command::{Access, Command, Empty, Example, Types};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, ServerMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

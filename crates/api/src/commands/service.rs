@@ -4,9 +4,9 @@ use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::captures::FetchedPacket;
 use crate::commands::ports::PortParams;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::limits::CAPTURE_PACKETS_MAX;
 use crate::method::{CaptureMethod, Method};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `service`.

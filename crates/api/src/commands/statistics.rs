@@ -2,8 +2,8 @@
 
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::ports::PortParams;
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, PortMethod, ServerMethod};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `get_port_stats`.

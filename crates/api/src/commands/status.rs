@@ -1,8 +1,8 @@
 //! The command that tells what a server does: who owns what, and what runs since when.
 
 use crate::command::{Access, Command, Empty, Example, Types};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, ServerMethod};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Reply of `get_status`.

@@ -9,11 +9,11 @@ use crate::command::{Access, AnyObject, Command, Empty, Example, Types};
 use crate::commands::ports::{PortParams, default_profile};
 use crate::commands::traffic::ProfilesParams;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, StatelessMethod};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 /// Parameters of commands on one stream.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -110,11 +110,11 @@ pub enum StreamNumbers {
 pub struct AllStreams<'a> {
     /// Of one profile: its streams by number, as they were given to `add_stream`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<u32, Map<String, Value>>>")]
+    #[schemars(with = "Option<BTreeMap<u32, serde_json::Map<String, Value>>>")]
     pub streams: Option<BTreeMap<u32, &'a RawValue>>,
     /// For `*`: the streams by number, by profile, without profiles that have none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, BTreeMap<u32, Map<String, Value>>>>")]
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<u32, serde_json::Map<String, Value>>>>")]
     pub profiles: Option<BTreeMap<String, BTreeMap<u32, &'a RawValue>>>,
 }
 
@@ -122,7 +122,7 @@ pub struct AllStreams<'a> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OneStream<'a> {
     /// The stream, as it was given to `add_stream`.
-    #[schemars(with = "Map<String, Value>")]
+    #[schemars(with = "serde_json::Map<String, Value>")]
     pub stream: &'a RawValue,
 }
 

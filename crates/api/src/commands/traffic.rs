@@ -2,8 +2,8 @@
 
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::ports::default_profile;
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, StatelessMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_engine::time::Nanos;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kind::{Class, Kind};

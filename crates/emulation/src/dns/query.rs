@@ -1,7 +1,7 @@
 //! Queries that users ask for by the RPC or that auto-play makes.
 
 use allosaur_api::Error;
-use schemars::JsonSchema;
+use allosaur_api::json_schema::JsonSchema;
 use serde::Deserialize;
 
 use super::kind::{Class, Kind};

@@ -1,9 +1,9 @@
 //! A [`MulticastHost`] in a namespace: its designator, its timer and its methods of the RPC.
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Command, Empty, Error, Example};
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

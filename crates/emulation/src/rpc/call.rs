@@ -4,8 +4,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_packet::MacAddress;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

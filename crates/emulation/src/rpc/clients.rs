@@ -2,10 +2,10 @@
 
 use std::net::Ipv6Addr;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Empty, Error};
 use allosaur_engine::time::Nanos;
 use allosaur_packet::MacAddress;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::{self, ClientFields, NewClient};

@@ -4,10 +4,9 @@
 
 use std::fmt;
 
-use allosaur_api::schema::{Entry, Noun};
-use allosaur_api::{Access, Command, Error, Example, Mode, Types};
+use allosaur_api::json_schema::JsonSchema;
+use allosaur_api::{Access, Command, Error, Example, Types};
 use allosaur_engine::time::Nanos;
-use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -108,10 +107,7 @@ where
     Q: DeserializeOwned + JsonSchema + 'static,
     R: Serialize + JsonSchema + 'static,
 {
-    let types = Types {
-        request: SchemaGenerator::subschema_for::<InNamespace<Q>>,
-        ..Types::of::<Q, R>()
-    };
+    let types = Types::of::<Q, R>().requested_by::<InNamespace<Q>>();
     Command::of(CoreMethod(handler), types)
 }
 
@@ -125,7 +121,7 @@ where
 }
 
 /// The commands of the emulation itself.
-const CORE: &[Command<CoreMethod>] = &[
+pub(super) const CORE: &[Command<CoreMethod>] = &[
     Command {
         name: "api_sync_v2",
         access: Access::Open,
@@ -355,29 +351,4 @@ pub fn command(name: &str) -> Option<Command<()>> {
 /// The names of all commands.
 pub fn names() -> impl Iterator<Item = &'static str> {
     all().map(|command| command.name)
-}
-
-/// All commands, as the schema file, the reference page and the types of other languages have them: a section
-/// for the emulation, and one for each plugin.
-pub fn nouns() -> Vec<Noun> {
-    let entry = |command: Command<()>| Entry {
-        mode: Mode::Any,
-        command,
-    };
-    let core = CORE.iter().map(|command| entry(command.with_method(())));
-    let core = Noun {
-        title: "Namespaces and clients",
-        module: "clients",
-        entries: core.collect(),
-    };
-    let of_plugins = PLUGINS.iter().map(|spec| Noun {
-        title: spec.name,
-        module: spec.name,
-        entries: spec
-            .commands
-            .iter()
-            .map(|command| entry(command.with_method(())))
-            .collect(),
-    });
-    std::iter::once(core).chain(of_plugins).collect()
 }

@@ -5,12 +5,13 @@ mod clients;
 pub mod commands;
 pub mod dialect;
 mod namespaces;
+#[cfg(feature = "schema")]
 pub mod reference;
 
 use allosaur_api::error::{EXECUTION, INTERNAL, METHOD_NOT_FOUND};
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Access, Empty, Error, Exchange};
 use allosaur_engine::time::{Nanos, SECOND};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Methods about namespaces, and about the emulation as a whole.
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Empty, Error};
 use allosaur_engine::time::Nanos;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

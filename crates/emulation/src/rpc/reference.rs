@@ -1,7 +1,11 @@
 //! The reference page of the commands of emulated clients, written from their rows.
 
 use allosaur_api::reference::write_commands;
-use allosaur_api::schema::Schemas;
+use allosaur_api::schema::{Entry, Noun, Schemas};
+use allosaur_api::{Command, Mode};
+
+use super::commands::CORE;
+use crate::plugins::PLUGINS;
 
 const INTRODUCTION: &str = "# Commands of emulated clients
 
@@ -53,4 +57,29 @@ pub fn markdown(schemas: &Schemas) -> String {
     write_commands(&mut page, schemas);
     page.push_str(WRITTEN);
     page
+}
+
+/// All commands, as the schema file, the reference page and the types of other languages have them: a section
+/// for the emulation, and one for each plugin.
+pub fn nouns() -> Vec<Noun> {
+    let entry = |command: Command<()>| Entry {
+        mode: Mode::Any,
+        command,
+    };
+    let core = CORE.iter().map(|command| entry(command.with_method(())));
+    let core = Noun {
+        title: "Namespaces and clients",
+        module: "clients",
+        entries: core.collect(),
+    };
+    let of_plugins = PLUGINS.iter().map(|spec| Noun {
+        title: spec.name,
+        module: spec.name,
+        entries: spec
+            .commands
+            .iter()
+            .map(|command| entry(command.with_method(())))
+            .collect(),
+    });
+    std::iter::once(core).chain(of_plugins).collect()
 }

@@ -6,9 +6,9 @@ use std::net::Ipv4Addr;
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::layers::ipv4;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::limits::IGNORED_MAX;
 use crate::method::{Method, StatefulMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -6,9 +6,9 @@ use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::ports::lease_s;
 use crate::events::StatefulPhase;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::limits::USER_BYTES_MAX;
 use crate::method::{Method, StatefulMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -6,9 +6,9 @@ use super::profiles::StatefulProfile;
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::commands::ports::default_profile;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::limits::GROUPS_ASKED_MAX;
 use crate::method::{Method, StatefulMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

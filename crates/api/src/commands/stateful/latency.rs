@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::command::{Access, Command, Empty, Example, Types};
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, StatefulMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

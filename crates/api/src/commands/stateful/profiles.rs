@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::command::{Access, Command, Example, Types};
 use crate::commands::ports::default_profile;
 use crate::fields::{FieldError, Fields};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, StatefulMethod};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of commands on one stateful profile.

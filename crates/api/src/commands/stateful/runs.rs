@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::profiles::StatefulProfile;
 use crate::command::{Access, Command, Example, Types};
 use crate::commands::ports::default_profile;
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, StatefulMethod};
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use schemars::JsonSchema;
+use crate::json_schema::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;

@@ -4,8 +4,8 @@
 
 use crate::command::{Access, AnyObject, Command, Empty, Example, Types};
 use crate::commands::stateful::profiles::{Fragment, FragmentReply};
+use crate::json_schema::JsonSchema;
 use crate::method::{Method, StatefulMethod};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `is_tunnel_supported`.

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Access, Command, Empty, Error, Example};
 use allosaur_engine::time::{MICROSECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::arp::{ArpHeader, ArpOperation};
 use allosaur_packet::link::ethernet::EtherType;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use allosaur_api::Error;
-use schemars::JsonSchema;
+use allosaur_api::json_schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 mod database;
 mod resolver;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Access, Command, Empty, Error, Example};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -11,10 +11,10 @@ mod supplicant;
 mod ttls;
 mod tunnel;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Access, Command, Error, Example};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -5,12 +5,12 @@ mod wire;
 
 use std::net::Ipv4Addr;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Access, Example};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::checksum;
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::network::ipv4::{Ipv4Header, Ipv4Option, Ipv4Options, Ipv4View};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -3,6 +3,7 @@
 
 use std::net::Ipv6Addr;
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_engine::time::{MILLISECOND, Nanos};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::pseudo_header_v6;
@@ -10,7 +11,6 @@ use allosaur_packet::network::icmpv6::Icmpv6View;
 use allosaur_packet::network::ip_protocol::IpProtocol;
 use allosaur_packet::network::ipv6::Ipv6Header;
 use allosaur_packet::network::ipv6_options::Ipv6OptionsView;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::multicast::count::{Count, count_table};

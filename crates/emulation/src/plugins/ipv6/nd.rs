@@ -7,11 +7,11 @@
 use std::net::Ipv6Addr;
 
 use allosaur_api::Error;
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use allosaur_packet::network::icmpv6::Icmpv6Header;
 use allosaur_packet::network::ipv6::{ALL_NODES, Ipv6Header};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -8,11 +8,11 @@ mod client;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use allosaur_api::json_schema::JsonSchema;
 use allosaur_api::{Access, Command, Empty, Error, Example};
 use allosaur_packet::frame::Network;
 use allosaur_packet::network::ipv4::Ipv4View;
 use allosaur_packet::network::ipv6::Ipv6View;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
