@@ -88,6 +88,7 @@ pub enum CaptureMethod {
 #[allow(missing_docs)] // Each is documented where it is described: in `commands`.
 pub enum NodeMethod {
     Batch,
+    Infos,
     Results,
     Cancel,
 }

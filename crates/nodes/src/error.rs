@@ -11,7 +11,8 @@ pub enum NodesError {
     /// A privilege is missing.
     #[error(
         "the server may not {0}: the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN are missing. Start the \
-         server as root: namespaces get their names in /run/netns, which is root's"
+         server as root, by `sudo env \"PATH=$PATH\" allosaur server`: namespaces get their names in \
+         /run/netns, which is root's"
     )]
     Privilege(&'static str),
     /// Somebody has made a namespace of that name.

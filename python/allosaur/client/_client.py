@@ -224,6 +224,8 @@ class STLClient(SaysWhatIsMissing):
     namespace_remove_all = delegate("_namespaces", Namespaces.namespace_remove_all)
     wait_for_async_results = delegate("_namespaces", Namespaces.wait_for_async_results)
     is_async_results_ready = delegate("_namespaces", Namespaces.is_async_results_ready)
+    cancel_async_task = delegate("_namespaces", Namespaces.cancel_async_task)
+    get_ns_nodes = delegate("_namespaces", Namespaces.get_ns_nodes)
     set_bird_node = delegate("_namespaces", Namespaces.set_bird_node)  # type: ignore[arg-type] # of its **args
 
     # Events since connect, and messages.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from .._errors import STLArgumentError, STLError, STLTimeoutError, STLTypeError
@@ -13,6 +13,8 @@ from ._places import Ports
 
 #: How often it is asked how far a batch is: at first, and at most. A short one is done at once.
 _INTERVAL_S, _INTERVAL_MAX_S = 0.01, 0.5
+#: So many of the commands that failed are told.
+_ERRORS_TOLD = 3
 
 
 class Namespaces:
@@ -47,19 +49,37 @@ class Namespaces:
         with ``total_cmds``, ``exec_cmds`` and ``errs_cmds``. Raises ``STLError`` when a command failed.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        interval = _INTERVAL_S
+        intervals = _intervals_s()
         while (progress := self._ask(port)) is not None:
             if cb is not None:
                 cb(progress)
             if deadline is not None and time.monotonic() >= deadline:
-                self._connection.session().rpc.call("cancel_async_task", ticket_id=self._tickets.pop(port))
+                self.cancel_async_task(port)
                 raise STLTimeoutError(timeout or 0.0, f"the batch of nodes of port {port}")
-            time.sleep(interval)
-            interval = min(2 * interval, _INTERVAL_MAX_S)
-        results = self._results.pop(port)
-        if errors := NSCmdResult(results).errors():
-            raise STLError("; ".join(errors))
-        return results
+            time.sleep(next(intervals))
+        return _checked(self._results.pop(port))
+
+    def cancel_async_task(self, port: int) -> None:
+        """End the batch of a port: of its commands those that were not begun are not done."""
+        self._connection.session().rpc.call("cancel_async_task", ticket_id=self._ticket(port))
+        del self._tickets[port]
+
+    def get_ns_nodes(self, port: int) -> list[dict[str, Any]]:
+        """All nodes of a port, whoever owns it, as ``NSCmds.get_nodes_info`` tells them.
+
+        A server of TRex's tells them to the owner of the port only, in service mode.
+        """
+        session = self._connection.session()
+        if "get_ns_nodes" not in session.supported_commands:
+            macs = self.set_namespace(port, "get_nodes")["result"]["nodes"]
+            told = self.set_namespace(port, "get_nodes_info", macs_list=macs)
+            return list(told["result"]["nodes"])
+        ticket = session.rpc.call("get_ns_nodes", port_id=port)["ticket_id"]
+        intervals = _intervals_s()
+        while isinstance(reply := session.rpc.call("get_async_results", ticket_id=ticket), dict):
+            time.sleep(next(intervals))
+        (told,) = _checked(reply)
+        return list(told["result"]["nodes"])
 
     def is_async_results_ready(self, port: int) -> bool:
         """Whether the results of a batch are there."""
@@ -91,12 +111,32 @@ class Namespaces:
         """How far the batch of a port is; None when its results are there."""
         if port in self._results:
             return None
-        ticket = self._tickets.get(port)
-        if ticket is None:
-            raise STLError(f"port {port} has no batch of nodes to wait for: start one first")
-        reply = self._connection.session().rpc.call("get_async_results", ticket_id=ticket)
+        reply = self._connection.session().rpc.call("get_async_results", ticket_id=self._ticket(port))
         if isinstance(reply, dict):
             return reply
         self._results[port] = reply
         del self._tickets[port]
         return None
+
+    def _ticket(self, port: int) -> int:
+        ticket = self._tickets.get(port)
+        if ticket is None:
+            raise STLError(f"port {port} has no batch of nodes to wait for: start one first")
+        return ticket
+
+
+def _intervals_s() -> Iterator[float]:
+    """How long to wait before each time that it is asked how far a batch is."""
+    interval = _INTERVAL_S
+    while True:
+        yield interval
+        interval = min(2 * interval, _INTERVAL_MAX_S)
+
+
+def _checked(results: list[Any]) -> list[Any]:
+    """Return results. Raises ``STLError`` when a command failed."""
+    errors = NSCmdResult(results).errors()
+    if not errors:
+        return results
+    more = len(errors) - _ERRORS_TOLD
+    raise STLError("; ".join(errors[:_ERRORS_TOLD]) + (f"; and {more} more" if more > 0 else ""))

@@ -34,7 +34,15 @@ pub struct NodeBatch<'a> {
     pub batch: &'a str,
 }
 
-/// Reply of `conf_ns_batch`.
+/// Parameters of `get_ns_nodes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct NodesOfPort {
+    /// The port's number.
+    #[serde(rename = "port_id")]
+    pub port: u8,
+}
+
+/// Reply of `conf_ns_batch` and of `get_ns_nodes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BatchTicket {
     /// What its results are asked for by.
@@ -44,7 +52,7 @@ pub struct BatchTicket {
 /// Parameters of `get_async_results` and `cancel_async_task`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct TicketParams {
-    /// What `conf_ns_batch` answered.
+    /// What `conf_ns_batch` or `get_ns_nodes` answered.
     #[serde(rename = "ticket_id")]
     pub ticket: u64,
 }
@@ -90,7 +98,8 @@ pub enum NodeCommand {
     SetVlanFilter(SetVlanFilter),
     SetFilter(SetFilter),
     Nodes(OnlyBird),
-    NodesInfo(Vec<[u8; 6]>),
+    /// Of these, or of all.
+    NodesInfo(Option<Vec<[u8; 6]>>),
     ClearCounters,
     CountersMeta,
     CounterValues(Zeros),
@@ -306,7 +315,8 @@ struct SharedName {
 
 #[derive(Deserialize)]
 struct Macs {
-    macs: Vec<MacText>,
+    #[serde(default)]
+    macs: Option<Vec<MacText>>,
 }
 
 #[derive(Deserialize)]
@@ -368,7 +378,8 @@ impl NodeCommand {
             "get_nodes" => NodeCommand::Nodes(params.read()?),
             "get_nodes_info" => {
                 let Macs { macs } = params.read()?;
-                NodeCommand::NodesInfo(macs.into_iter().map(|mac| mac.0).collect())
+                let macs = macs.map(|macs| macs.into_iter().map(|mac| mac.0).collect());
+                NodeCommand::NodesInfo(macs)
             }
             "remove_all" => NodeCommand::RemoveAll,
             "remove_node" => NodeCommand::RemoveNode(params.read::<OneMac>()?.mac),
@@ -529,6 +540,20 @@ pub const COMMANDS: &[Command] = &[
         example: Example {
             params: r#"{"port_id": 0, "batch": "[{\"method\": \"add_node\", \"params\": {\"mac\": \"02:00:00:00:00:07\"}}]"}"#,
             result: r#"{"ticket_id": 1}"#,
+        },
+    },
+    Command {
+        method: Method::Nodes(NodeMethod::Infos),
+        name: "get_ns_nodes",
+        access: Access::Api,
+        doc: "Asks for all Linux nodes of a port, whoever owns it: the results of the ticket \
+              (`get_async_results`) are one, that of `get_nodes_info`. Batches of the port that are being \
+              done do not hold it up.",
+        types: Types::of::<NodesOfPort, BatchTicket>(),
+        errors: &["no such port", "50 batches wait already"],
+        example: Example {
+            params: r#"{"port_id": 0}"#,
+            result: r#"{"ticket_id": 2}"#,
         },
     },
     Command {

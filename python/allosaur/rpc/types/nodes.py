@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 
 class BatchTicket(TypedDict):
-    """Reply of `conf_ns_batch`."""
+    """Reply of `conf_ns_batch` and of `get_ns_nodes`."""
 
     ticket_id: int
     """What its results are asked for by."""

@@ -12,7 +12,8 @@ mod work;
 use std::collections::VecDeque;
 
 use allosaur_api::commands::nodes::{
-    BatchResults, BatchTicket, CountersMeta, NodeBatch, NodeCommand, NodeCounterMeta, TicketParams,
+    BatchResults, BatchTicket, CountersMeta, NodeBatch, NodeCommand, NodeCounterMeta, NodeInfos,
+    NodesOfPort, TicketParams,
 };
 use allosaur_api::{Fields, Method, NodeMethod};
 use serde_json::json;
@@ -69,6 +70,7 @@ impl Domain for Nodes {
         };
         Some(match method {
             NodeMethod::Batch => self.begin(control, fields),
+            NodeMethod::Infos => self.ask_infos(control, fields),
             NodeMethod::Results => self.results(fields),
             NodeMethod::Cancel => self.cancel(fields),
         })
@@ -94,6 +96,18 @@ impl Nodes {
         self.ports[usize::from(params.port)]
             .queue
             .push_back(ticket_id);
+        self.go_on(control, params.port);
+        reply(&BatchTicket { ticket_id })
+    }
+
+    /// Asks for all nodes of a port, before what waits there: that may take a minute.
+    fn ask_infos(&mut self, control: &mut Core, fields: &Fields<'_>) -> Reply {
+        let params = fields.read::<NodesOfPort>()?;
+        control.port(params.port)?;
+        let ticket_id = self.batches.add(vec![Ok(NodeCommand::NodesInfo(None))])?;
+        self.ports[usize::from(params.port)]
+            .queue
+            .push_front(ticket_id);
         self.go_on(control, params.port);
         reply(&BatchTicket { ticket_id })
     }
@@ -126,6 +140,12 @@ impl Nodes {
         work.is_busy = true;
         if let Some(command) = batch.take_if(is_of_counters) {
             return self.count(control, port, ticket, &command);
+        }
+        // A port that never had nodes needs no namespace to say so.
+        let is_asked = |command: &NodeCommand| matches!(command, NodeCommand::NodesInfo(None));
+        if work.table.is_none() && batch.take_if(is_asked).is_some() {
+            let none = NodeInfos { nodes: Vec::new() };
+            return self.end_part(control, port, ticket, vec![json!({"result": none})]);
         }
         let part = NodePart {
             owner,

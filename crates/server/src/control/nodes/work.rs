@@ -152,6 +152,8 @@ impl Part {
                 Ok(json!(NodeList { nodes }))
             }
             NodeCommand::NodesInfo(macs) => {
+                let all = || nodes.nodes().map(|node| node.mac).collect();
+                let macs = macs.unwrap_or_else(all);
                 let infos = macs.into_iter().map(|mac| self.table.info(mac));
                 let nodes = infos.collect::<Result<_, _>>().map_err(refused)?;
                 Ok(json!(NodeInfos { nodes }))
