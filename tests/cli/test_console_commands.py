@@ -121,6 +121,8 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     ("ping -p 0", 2, ["give both -p PORT and -d IP"]),
     ("scan6 -p 0 -t 1", 0, [""]),
     ("map", 0, ["port 0 <--> port 1"]),
+    ("ns list", 0, ["There are no nodes."]),
+    ("ns exec 192.0.2.9 -- true", 2, ["no port has a node 192.0.2.9", "`ns list`"]),
     ("capture", 0, ["Nothing is captured."]),
     ("capture record start --rx 1 --limit 10 -f udp port 12", 0, ["Capturing ID is set to '"]),
     ("capture monitor start --rx 1 -o {folder}/watched.pcap", 0, ["The monitor writes to"]),
@@ -179,7 +181,7 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     ("tui", 3, ["is not a terminal", "`stats` shows the same figures"]),
     ("plugins load emu", 2, ["there is no plugin_emu.py", "commands emu_*"]),
     ("plugins", 0, ["plugin"]),
-    ("ns add -p 0", 3, ["not here yet"]),
+    ("ns add -p 0", 2, ["MAC is missing"]),
     *((f"{name} -p 0", 3, ["not here yet"]) for name in of_mode(STATELESS) if name.startswith("tpg_")),
     ("'open", 2, ["no closing quotation"]),
 ]

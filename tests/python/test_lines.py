@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from allosaur import ASTFClient, EMUClient, STLClient, STLConnectionError, STLError, STLTimeoutError
-from allosaur._errors import NotInAllosaurError
 from allosaur.server import LocalServer
 from allosaur.testing import MockStatefulTransport, MockTransport
 
@@ -41,8 +40,6 @@ def test_each_line_explains_itself(kind: Any, capsys: pytest.CaptureFixture[str]
     methods = client.get_plugin_methods() if kind is EMUClient else client.get_console_methods()
     assert len(methods) >= 25
     for command, method in methods.items():
-        if command == "ns":
-            continue
         assert method("--help") is True
         assert f"{command} [-h]" in capsys.readouterr().out, command
     named = [name for name in dir(kind) if name.endswith("_line") and name != "_line"]
@@ -73,7 +70,7 @@ def test_what_is_asked_for_is_printed_and_what_is_done_is_logged(
         ("update_line", "-p 0 -m 5", "none of .* sends"),
         ("set_port_attr_line", "-p 0 --prom maybe", "maybe"),
         ("acquire_line", "-p 0", "ours already"),
-        ("ns_line", "show-nodes -p 0", "ns: not here yet; emulated clients"),
+        ("ns_line", "exec 192.0.2.1", "write the program behind --"),
         ("push_line", '-p 0 -f "a', "quotation"),
         ("pkt_line", 5, "the line of 'pkt' is of type 'int'"),
     ],
@@ -83,11 +80,6 @@ def test_a_line_that_cannot_be_done_raises(client: STLClient, method: str, line:
     with pytest.raises(STLError, match=words):
         getattr(client, method)(line)
     client.stop_line("-a")  # what does not run is no error, as on the console
-
-
-def test_what_is_not_here_is_told_from_what_failed(client: STLClient) -> None:
-    with pytest.raises(NotInAllosaurError):
-        client.ns_line("")
 
 
 def test_lines_connect_and_disconnect_the_client_itself(transport: MockTransport) -> None:

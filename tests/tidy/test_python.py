@@ -67,6 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.streams", "allosaur.metrics"),
     },
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
+    "allosaur.cli.nodes": {"allosaur", "allosaur.cli"},
     "allosaur.run": {
         *(
             "allosaur",
@@ -110,13 +111,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.cli.console": {
         *("allosaur", "allosaur._errors", "allosaur._files", "allosaur.api", "allosaur.compat"),
         *("allosaur.emulation", "allosaur.streams"),
-        *("allosaur.cli", "allosaur.cli.top", "allosaur.cli.emulation"),
+        *("allosaur.cli", "allosaur.cli.top", "allosaur.cli.emulation", "allosaur.cli.nodes"),
     },
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
         *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.compare"),
-        "allosaur.cli.top",
+        *("allosaur.cli.top", "allosaur.cli.nodes"),
         *("allosaur.cli.emulation", "allosaur.cli.metrics", "allosaur.cli.traffic", "allosaur.run"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},

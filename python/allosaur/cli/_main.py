@@ -34,8 +34,12 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = C
     if _completion.is_asked():
         _completion.answer(commands)
     _standard_streams.prepare()
-    words = _with_json_files(list(sys.argv[1:] if arguments is None else arguments))
-    debug = "--debug" in words or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # What follows is of the program that `node exec` runs.
+    end = given.index("--") if "--" in given else len(given)
+    own = _with_json_files(given[:end])
+    words = own + given[end:]
+    debug = "--debug" in own or os.environ.get("ALLOSAUR_DEBUG", "") not in ("", "0")
     warnings.showwarning = _show_warning
     try:
         exit_code = _execute(words, commands)
@@ -50,7 +54,7 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = C
         if debug:
             traceback.print_exc()
     _standard_streams.complain(f"error: {message}")
-    _tell_json(words, exit_code, message)
+    _tell_json(own, exit_code, message)
     return exit_code
 
 

@@ -269,6 +269,18 @@ def address(text: str) -> str:
         ) from None
 
 
+def mac(text: str) -> str:
+    """Read a MAC address."""
+    from allosaur import Mac, STLError
+
+    try:
+        return Mac(text.strip()).S()
+    except STLError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a MAC address; write one such as 00:00:00:70:00:01"
+        ) from None
+
+
 def threshold(text: str) -> str:
     """Check that a text may be a threshold, or name a file of such; what it means depends on the profile."""
     if not text.startswith("@") and not any(sign in text for sign in "<>="):

@@ -109,6 +109,11 @@ def of_console() -> Iterator[None]:
         _in_console.reset(before)
 
 
+def command(console: str, command_line: str) -> str:
+    """Return a command as it is typed here."""
+    return console if _in_console.get() else f"allosaur {command_line}"
+
+
 def told(message: str) -> str:
     """Return a message of the client or the server as it is told here."""
     for remedy in REMEDIES:

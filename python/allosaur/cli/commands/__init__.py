@@ -14,6 +14,7 @@ from allosaur.cli.commands._emu import Emu
 from allosaur.cli.commands._metrics import Metrics
 from allosaur.cli.commands._ndr import Ndr
 from allosaur.cli.commands._neighbors import Arp, Ping
+from allosaur.cli.commands._node import Node
 from allosaur.cli.commands._plan import Plan
 from allosaur.cli.commands._profiles import New, Profiles
 from allosaur.cli.commands._push import Push
@@ -46,6 +47,7 @@ COMMANDS: tuple[Command, ...] = (
     Ping(),
     Arp(),
     Emu(),
+    Node(),
     Sim(),
     Plan(),
     Ndr(),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 from allosaur.cli import _arguments
+from allosaur.cli._action import Action, add_actions
 from allosaur.cli._command import Command
 from allosaur.cli._errors import EXIT_OK
 from allosaur.cli.emulation import _access
-from allosaur.cli.emulation._actions import ACTIONS, Action
+from allosaur.cli.emulation._actions import ACTIONS
+
+if TYPE_CHECKING:
+    from allosaur import EMUClient
 
 
 class Emu(Command):
@@ -20,18 +25,10 @@ class Emu(Command):
     is_result = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-        for one in ACTIONS:
-            own = actions.add_parser(
-                one.name, help=one.summary, description=f"{one.summary[0].upper()}{one.summary[1:]}."
-            )
-            own.set_defaults(doing=one)
-            one.add_arguments(own)
-            _access.server_arguments(own)
-            _arguments.json_output(own)
+        add_actions(parser, ACTIONS, _common_arguments)
 
     def run(self, options: argparse.Namespace) -> int:
-        doing: Action = options.doing
+        doing: Action[EMUClient] = options.doing
         doing.check(options)
         if getattr(options, "dry_run", False):
             print(json.dumps(options.loaded.to_json(), indent=2))
@@ -45,3 +42,8 @@ class Emu(Command):
         else:
             print(answer.text)
         return code
+
+
+def _common_arguments(parser: argparse.ArgumentParser) -> None:
+    _access.server_arguments(parser)
+    _arguments.json_output(parser)

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from allosaur._errors import NotInAllosaurError, STLError
+from allosaur._errors import STLError
 from allosaur.cli._errors import CommandError
 from allosaur.cli._modes import MODES, STATELESS
 from allosaur.cli.console import _line
-from allosaur.cli.console._command import DONE, ConsoleCommand, NotYet
+from allosaur.cli.console._command import DONE, ConsoleCommand
 from allosaur.cli.console._session import Session, Settings, Target
 from allosaur.cli.console.commands import of_mode
 from allosaur.cli.console.commands._emulation import PREFIX
@@ -78,15 +78,14 @@ def do(client: STLClient | EMUClient, command: str, line: str) -> bool:
     try:
         parser = _line.parser_of(found)
         options, unknown = parser.parse_known_args(_line.words(f"{command} {line}", {command: found})[1:])
-        if unknown and not isinstance(found, NotYet):
+        if unknown:
             options.parser.refuse_words(unknown)
         options.session = session
         answer = found.answer(session, options)
     except SystemExit:  # --help ends this way
         return True
     except CommandError as error:
-        kind = NotInAllosaurError if isinstance(found, NotYet) else STLError
-        raise kind(str(error)) from error
+        raise STLError(str(error)) from error
     if answer.text.endswith(DONE):
         if client.get_verbose() in _INFO_LEVELS:
             client.logger.log(logging.INFO, answer.text)

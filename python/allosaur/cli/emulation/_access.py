@@ -43,19 +43,7 @@ def namespace_arguments(parser: argparse.ArgumentParser, which: str) -> None:
 
 def client_argument(parser: argparse.ArgumentParser, text: str) -> None:
     """Add what names a client."""
-    parser.add_argument("--mac", type=mac, metavar=CLIENT, help=text)
-
-
-def mac(text: str) -> str:
-    """Read a MAC address."""
-    from allosaur import Mac, STLError
-
-    try:
-        return Mac(text.strip()).S()
-    except STLError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a MAC address; write one such as 00:00:00:70:00:01"
-        ) from None
+    parser.add_argument("--mac", type=_options.mac, metavar=CLIENT, help=text)
 
 
 @contextlib.contextmanager

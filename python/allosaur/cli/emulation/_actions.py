@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from allosaur.cli import _arguments, _options
+from allosaur.cli._action import Action
 from allosaur.cli._answer import Answer
 from allosaur.cli._errors import EXIT_FAILED, EXIT_OK, bad_input
 from allosaur.cli._interrupt import Interrupt
@@ -18,34 +18,11 @@ if TYPE_CHECKING:
     from allosaur import EMUClient
 
 
-class Action(ABC):
-    """What follows `allosaur emu`."""
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-
-    @abstractmethod
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Give a parser the arguments of the action."""
-
-    def check(self, options: argparse.Namespace) -> None:
-        """Refuse wrong options before anything is asked. Raises :class:`CommandError`."""
-        return
-
-    @abstractmethod
-    def answer(self, client: EMUClient, options: argparse.Namespace) -> Answer:
-        """Do it; return what to print. Raises :class:`CommandError` or `STLError`."""
-
-    def exit_code(self, answer: Answer) -> int:
-        """Return how the command ends."""
-        return EXIT_OK
-
-
 _SHOWN = 20
 """So many clients of a namespace are shown, unless more are asked for."""
 
 
-class Load(Action):
+class Load(Action["EMUClient"]):
     """`allosaur emu load`."""
 
     name = "load"
@@ -72,7 +49,7 @@ class Load(Action):
         return _profile.said(options.loaded)
 
 
-class Remove(Action):
+class Remove(Action["EMUClient"]):
     """`allosaur emu remove`."""
 
     name = "remove"
@@ -94,7 +71,7 @@ class Remove(Action):
         return Answer(text, {"clients": count, "namespaces": len(keys)})
 
 
-class Show(Action):
+class Show(Action["EMUClient"]):
     """`allosaur emu show`."""
 
     name = "show"
@@ -117,7 +94,7 @@ class Show(Action):
         return _views.overview(client, _access.namespaces(client, options), limit)
 
 
-class Counters(Action):
+class Counters(Action["EMUClient"]):
     """`allosaur emu counters`."""
 
     name = "counters"
@@ -167,7 +144,7 @@ class Counters(Action):
         )
 
 
-class Ping(Action):
+class Ping(Action["EMUClient"]):
     """`allosaur emu ping`."""
 
     name = "ping"
@@ -236,7 +213,7 @@ class Ping(Action):
         return EXIT_OK if answer.fields["received"] else EXIT_FAILED
 
 
-class Neighbors(Action):
+class Neighbors(Action["EMUClient"]):
     """`allosaur emu neighbors`."""
 
     name = "neighbors"
@@ -256,7 +233,7 @@ class Neighbors(Action):
         return _views.neighbors(client, _access.namespaces(client, options), options.limit)
 
 
-class Groups(Action):
+class Groups(Action["EMUClient"]):
     """`allosaur emu groups`."""
 
     name = "groups"
@@ -269,7 +246,7 @@ class Groups(Action):
         return _views.groups(client, _access.namespaces(client, options))
 
 
-ACTIONS: tuple[Action, ...] = (Load(), Remove(), Show(), Counters(), Ping(), Neighbors(), Groups())
+ACTIONS: tuple[Action[EMUClient], ...] = (Load(), Remove(), Show(), Counters(), Ping(), Neighbors(), Groups())
 
 
 def _of(found: list[tuple[str, dict[str, Any], _views.Tables]]) -> Answer:

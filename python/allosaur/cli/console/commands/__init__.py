@@ -17,6 +17,7 @@ from allosaur.cli.console.commands import (
     _flow_stats,
     _flows,
     _neighbors,
+    _nodes,
     _plugins,
     _ports,
     _stats,
@@ -55,6 +56,7 @@ _OF_BOTH = (
     _neighbors.Scan6(),
     _neighbors.Map(),
     _neighbors.Pkt(),
+    _nodes.Ns(),
 )
 _STATELESS = (
     _connection.Acquire(),
@@ -110,11 +112,6 @@ _NOT_YET_STATELESS = tuple(
         ("tpg_clear_unknown_tags", "clear the unknown tags of Tagged Packet Group"),
     )
 )
-_NOT_YET = NotYet(
-    "ns",
-    "nodes in network namespaces",
-    "emulated clients (`allosaur emu`) are hosts without a network namespace",
-)
 """TRex's commands for parts that are not here: each says so."""
 _EMULATION: dict[str, ConsoleCommand] = {**_emulation_list.all_commands()}
 _ALIASES = {"quit": ("q", "exit", "EOF"), "history": ("h",)}
@@ -131,7 +128,7 @@ def of_session(session: Session) -> dict[str, ConsoleCommand]:
 def of_mode(mode: str | None, loaded: Mapping[str, PlugIn] | None = None) -> dict[str, ConsoleCommand]:
     """Return what may be typed while the console is in a mode, aliases last."""
     own = _STATEFUL if mode == STATEFUL else (*_STATELESS, *_NOT_YET_STATELESS)
-    listed = [*_OF_CONSOLE, _plugins.Plugins(loaded), *_OF_BOTH, *own, _NOT_YET]
+    listed = [*_OF_CONSOLE, _plugins.Plugins(loaded), *_OF_BOTH, *own]
     return _with_aliases(listed)
 
 

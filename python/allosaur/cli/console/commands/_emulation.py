@@ -20,7 +20,6 @@ from allosaur.cli._errors import bad_input
 from allosaur.cli.console import _arguments
 from allosaur.cli.console._command import ConsoleCommand, done
 from allosaur.cli.console._session import Session
-from allosaur.cli.emulation import _access
 from allosaur.emulation import _print
 
 if TYPE_CHECKING:
@@ -302,7 +301,7 @@ def one_client(parser: argparse.ArgumentParser) -> None:
     """Add what names a client."""
     namespace(parser)
     text = "the client's MAC address"
-    parser.add_argument("--mac", type=_access.mac, required=True, metavar="MAC", help=text)
+    parser.add_argument("--mac", type=_options.mac, required=True, metavar="MAC", help=text)
 
 
 def _tags(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,6 @@ from allosaur.cli.console.commands._emulation_plugins import (
     lines,
     records,
 )
-from allosaur.cli.emulation import _access
 
 _OF_CLIENTS = ("appsim", "cdp", "dhcp", "dhcpsrv", "dhcpv6", "dot1x", "ipfix", "lldp", "tdl", "transport")
 """The plugins that count by client, and under no other name."""
@@ -131,7 +130,7 @@ def _pairs(family: int, options: argparse.Namespace) -> list[list[Any]]:
 def _speaker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mtu", type=int, required=True, metavar="BYTES", help="256 to 9000")
     text = "the client that sends the reports"
-    parser.add_argument("--mac", type=_access.mac, required=True, metavar="MAC", help=text)
+    parser.add_argument("--mac", type=_options.mac, required=True, metavar="MAC", help=text)
 
 
 def _range_options(family: int, has_sources: bool) -> Callable[[argparse.ArgumentParser], object]:
