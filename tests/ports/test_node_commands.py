@@ -228,6 +228,16 @@ def test_the_console_has_the_same(server: LocalServer[STLClient], capfd: pytest.
         assert "Port 0: removed 1 nodes." in typed(session, "ns clear -p 0")
 
 
+def test_a_server_of_flows_has_nodes_by_command_too(capfd: pytest.CaptureFixture[str]) -> None:
+    with LocalServer(ports=["memory", "memory"], stateful=True) as server:
+        node = Node(server, capfd)
+        node("add", FIRST, "--ipv4", "192.0.2.1/24")
+        node("add", SECOND, "--ipv4", "192.0.2.2/24", "--port", "1")
+        assert node("exec", "192.0.2.1", "--", sys.executable, "-c", REACH, "192.0.2.2") == "it answers\n"
+        assert len(node.json("list")["nodes"]) == 2
+        node("clear")
+
+
 def test_a_server_without_privilege_names_what_is_missing(capfd: pytest.CaptureFixture[str]) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may be somebody else")

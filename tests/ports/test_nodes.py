@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("networks_work")
 
 MACS = ["02:00:00:00:01:01", "02:00:00:00:02:01"]
 ADDRESSES = ["192.0.2.1", "192.0.2.2"]
+CONNECTIONS = 200
 
 #: Sends so many bytes by TCP, or takes them; the kernel hands them to its device in pieces that are cut here.
 SEND = """
@@ -48,10 +49,10 @@ def client(server: LocalServer[STLClient]) -> Iterator[STLClient]:
         yield connected
 
 
-def with_nodes(client: Any) -> list[str]:
+def with_nodes(client: Any, macs: list[str] = MACS) -> list[str]:
     """A node on each port; the names of their namespaces."""
     names = []
-    for port, (mac, address) in enumerate(zip(MACS, ADDRESSES, strict=True)):
+    for port, (mac, address) in enumerate(zip(macs, ADDRESSES, strict=True)):
         cmds = NSCmds()
         cmds.add_node(mac)
         cmds.set_ipv4(mac, address, dg=ADDRESSES[1 - port])
@@ -90,6 +91,11 @@ def test_what_a_node_sends_in_pieces_is_cut_and_arrives_whole(client: STLClient)
     assert not names_left() & set(names)
 
 
+def test_a_node_may_have_the_port_s_own_mac_address(client: STLClient) -> None:
+    check_transfer(with_nodes(client, [info["hw_mac"] for info in client.get_port_info()]), units=64)
+    client.namespace_remove_all()
+
+
 def test_streams_and_a_node_have_their_own_frames(client: STLClient) -> None:
     from allosaur import STLPktBuilder, STLStream, STLTXCont
     from scapy.layers.inet import IP, UDP
@@ -110,17 +116,94 @@ def test_streams_and_a_node_have_their_own_frames(client: STLClient) -> None:
     assert received == sent
 
 
-def test_stateful_mode_has_nodes_too() -> None:
-    with LocalServer(ports=["memory", "memory"], stateful=True) as server:
-        from allosaur import ASTFClient
+def flows_of_tcp() -> Any:
+    """So many connections with a response each; the nodes' addresses are in none of the pools."""
+    from allosaur import (
+        ASTFAssociationRule,
+        ASTFIPGen,
+        ASTFIPGenDist,
+        ASTFProfile,
+        ASTFProgram,
+        ASTFTCPClientTemplate,
+        ASTFTCPServerTemplate,
+        ASTFTemplate,
+    )
 
-        with ASTFClient(server=server.host, sync_port=server.rpc_port, async_port=server.pub_port) as client:
-            client.reset()
-            client.set_port_attr(promiscuous=True)
-            client.set_service_mode()
-            names = with_nodes(client)
-            check_transfer(names, units=64)
-            client.namespace_remove_all()
+    pools = ASTFIPGen(
+        dist_client=ASTFIPGenDist(["16.0.0.1", "16.0.0.254"]),
+        dist_server=ASTFIPGenDist(["48.0.0.1", "48.0.255.254"]),
+    )
+    asks, answers = ASTFProgram(), ASTFProgram()
+    asks.send(b"GET / HTTP/1.1\r\n\r\n")
+    asks.recv(4000)
+    answers.recv(18)
+    answers.send(b"*" * 4000)
+    template = ASTFTemplate(
+        client_template=ASTFTCPClientTemplate(
+            # The port that the node listens on, too.
+            program=asks,
+            ip_gen=pools,
+            port=5001,
+            cps=200,
+            limit=CONNECTIONS,
+        ),
+        server_template=ASTFTCPServerTemplate(program=answers, assoc=ASTFAssociationRule(5001)),
+    )
+    return ASTFProfile(default_ip_gen=pools, templates=template)
+
+
+def test_flows_and_nodes_have_their_own_frames_and_nobody_makes_the_port_promiscuous() -> None:
+    from allosaur import ASTFClient
+
+    with (
+        LocalServer(ports=["memory", "memory"], stateful=True) as server,
+        ASTFClient(server=server.host, sync_port=server.rpc_port, async_port=server.pub_port) as client,
+    ):
+        client.reset()
+        client.set_service_mode()
+        names = with_nodes(client)
+        client.set_service_mode(enabled=False)
+        client.load_profile(flows_of_tcp())
+        client.start()
+        check_transfer(names, units=64)
+        client.wait_on_traffic()
+        traffic = client.get_traffic_stats()
+        assert traffic["client"]["tcps_connects"] == CONNECTIONS
+        assert traffic["server"]["tcps_accepts"] == CONNECTIONS
+        assert traffic["client"]["tcps_rcvbyte"] == 4000 * CONNECTIONS
+        assert not client.is_traffic_stats_error(traffic)[0]
+        client.set_service_mode()
+        sent, received = (client.set_namespace(port, "counters_get_values") for port in (0, 1))
+        assert sent["result"][""]["2"] == received["result"][""]["0"]
+        client.namespace_remove_all()
+
+
+def test_an_interface_lets_frames_for_nodes_through_while_there_are_any(network: Any) -> None:
+    near, other = network.veth()
+    with LocalServer(ports=[near, other]) as server, server.client() as client:
+        client.reset()
+        client.set_service_mode()
+
+        def promiscuity() -> list[int]:
+            return [network.facts(None, one)["promiscuity"] for one in (near, other)]
+
+        cmds = NSCmds()
+        cmds.add_node(MACS[0])
+        cmds.add_node(MACS[1])
+        client.set_namespace_start(0, cmds)
+        client.wait_for_async_results(0)
+        assert promiscuity() == [1, 0]
+        # What a user chooses beside that neither ends it nor is ended by it.
+        client.set_port_attr(ports=[0, 1], promiscuous=True)
+        client.set_port_attr(ports=[0], promiscuous=False)
+        assert promiscuity() == [1, 1]
+        client.set_namespace(0, "remove_node", mac=MACS[0])
+        assert promiscuity() == [1, 1]
+        client.set_namespace(0, "remove_node", mac=MACS[1])
+        assert promiscuity() == [0, 1]
+        client.set_namespace(1, "add_node", mac=MACS[0])
+        client.namespace_remove_all()
+        assert promiscuity() == [0, 1]
 
 
 def test_a_batch_that_takes_too_long_is_cancelled(client: STLClient) -> None:

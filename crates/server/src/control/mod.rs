@@ -346,12 +346,8 @@ impl Control {
         if promiscuous {
             let port = self.core.port_mut(id)?;
             port.promiscuous = true;
-            let multicast = port.multicast;
-            self.core.push(Action::SetReceive {
-                port: id,
-                promiscuous,
-                multicast,
-            });
+            let action = port.set_receive(id);
+            self.core.push(action);
         }
         self.core.port(id)?;
         self.core.update_reception(id);

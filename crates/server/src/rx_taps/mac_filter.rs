@@ -23,6 +23,9 @@ pub enum MacFilter {
         mac: [u8; 6],
         /// It takes all other multicast too.
         multicast: bool,
+        /// Others are behind the port, with addresses of their own: what the port does not take is
+        /// shown to taps, and to no flow.
+        has_others: bool,
     },
 }
 
@@ -32,20 +35,45 @@ impl MacFilter {
         if promiscuous {
             MacFilter::Any
         } else {
-            MacFilter::Own { mac, multicast }
+            MacFilter::Own {
+                mac,
+                multicast,
+                has_others: false,
+            }
         }
+    }
+
+    /// The same with others behind the port, or without.
+    pub fn with_others(mut self, others: bool) -> MacFilter {
+        if let MacFilter::Own { has_others, .. } = &mut self {
+            *has_others = others;
+        }
+        self
     }
 
     /// Whether the port takes a frame. One without an address is none of its business.
     #[inline]
     pub fn takes(&self, frame: &[u8]) -> bool {
-        let MacFilter::Own { mac, multicast } = self else {
+        let MacFilter::Own { mac, multicast, .. } = self else {
             return true;
         };
         let Some(to) = frame.first_chunk::<6>() else {
             return true;
         };
         to == mac || to[0] & 1 == 1 && (*multicast || is_for_every_host(to))
+    }
+
+    /// Whether frames that the port does not take are shown to taps.
+    #[inline]
+    pub fn shows_others(&self) -> bool {
+        matches!(
+            self,
+            MacFilter::Any
+                | MacFilter::Own {
+                    has_others: true,
+                    ..
+                }
+        )
     }
 }
 
@@ -97,5 +125,16 @@ mod tests {
         let promiscuous = MacFilter::new(OWN, true, false);
         assert!(promiscuous.takes(&group) && promiscuous.takes(&other));
         assert_eq!(MacFilter::default(), promiscuous);
+    }
+
+    #[test]
+    fn what_is_for_others_behind_the_port_is_shown_and_not_taken() {
+        let other = frame([0x12; 6]);
+        let alone = MacFilter::new(OWN, false, false);
+        let with_others = alone.with_others(true);
+        assert!(!with_others.takes(&other) && with_others.shows_others());
+        assert!(!alone.shows_others());
+        assert_eq!(with_others.with_others(false), alone);
+        assert_eq!(MacFilter::Any.with_others(true), MacFilter::Any);
     }
 }

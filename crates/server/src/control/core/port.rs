@@ -7,9 +7,10 @@ use allosaur_netdev::interface::LinkState;
 
 use super::layers::Layers;
 use super::owner::Owner;
+use crate::control::action::Action;
 use crate::control::config::{LinkOwner, PortConfig};
 use crate::control::worker_command::PortMode;
-use crate::rx_taps::{Reception, ServiceMode};
+use crate::rx_taps::{MacFilter, Reception, ServiceMode};
 
 /// A port.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(in crate::control) struct Port {
     pub(in crate::control) owner: Option<Owner>,
     pub(in crate::control) promiscuous: bool,
     pub(in crate::control) multicast: bool,
+    /// Linux nodes are behind it, which have MAC addresses of their own.
+    pub(in crate::control) has_nodes: bool,
     /// Its link, and the UDP ports that carry VXLAN.
     pub(in crate::control) reception: Reception,
     /// Why the link is down, where the system says so.
@@ -49,6 +52,7 @@ impl Port {
             owner: None,
             promiscuous: false,
             multicast: false,
+            has_nodes: false,
             reception: Reception::default(),
             link_cause: "",
             mtu_change: None,
@@ -58,6 +62,26 @@ impl Port {
     /// Whether it is for flows.
     pub(in crate::control) fn is_stateful(&self) -> bool {
         self.mode == PortMode::Stateful
+    }
+
+    /// What the port takes of what arrives: with flows its own frames only, as long as it is not
+    /// promiscuous and has no emulated clients; else all.
+    pub(in crate::control) fn mac_filter(&self, has_emulation: bool) -> MacFilter {
+        if !self.is_stateful() {
+            return MacFilter::Any;
+        }
+        let takes_all = self.promiscuous || has_emulation;
+        let filter = MacFilter::new(self.config.hw_mac, takes_all, self.multicast);
+        filter.with_others(self.has_nodes)
+    }
+
+    /// Has the port's card let through what is for others, where somebody wants it.
+    pub(in crate::control) fn set_receive(&self, port: u8) -> Action {
+        Action::SetReceive {
+            port,
+            promiscuous: self.promiscuous || self.has_nodes,
+            multicast: self.multicast || self.has_nodes,
+        }
     }
 
     /// Refuses to send into a link that is down.

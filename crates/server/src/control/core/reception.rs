@@ -7,23 +7,34 @@ use allosaur_api::Error;
 use super::base::Core;
 use super::layers::{Layers, answers_echo};
 use crate::control::config::LinkOwner;
-use crate::rx_taps::{HostRequest, MacFilter, PortRequest, Reception, ServiceMode};
+use crate::rx_taps::{HostRequest, PortRequest, Reception, ServiceMode};
 
 impl Core {
-    /// Has a port with flows take its own frames only, as long as it is not promiscuous and has no
-    /// emulated clients, and any other port all; and tells who counts streams which tunnel they are in.
+    /// Tells the threads of a port what it takes of what arrives; and tells who counts streams which
+    /// tunnel they are in.
     pub(in crate::control) fn update_reception(&mut self, id: u8) {
         let port = &self.ports[usize::from(id)];
         let mut reception = port.reception;
-        let takes_all = port.promiscuous || self.config.has_emulation;
-        reception.mac_filter = match port.is_stateful() {
-            true => MacFilter::new(port.config.hw_mac, takes_all, port.multicast),
-            false => MacFilter::Any,
-        };
+        reception.mac_filter = port.mac_filter(self.config.has_emulation);
         let tunnel = port.layers.tunnel(port.config.hw_mac);
         reception.tunnel = tunnel.filter(|_| !port.is_stateful());
         let set = self.set_reception(id, reception);
         set.expect("the port is there");
+    }
+
+    /// A port has Linux nodes from now on, or none any more: frames for them are let through.
+    pub(in crate::control) fn set_has_nodes(&mut self, id: u8, has_nodes: bool) {
+        let port = &mut self.ports[usize::from(id)];
+        if std::mem::replace(&mut port.has_nodes, has_nodes) == has_nodes {
+            return;
+        }
+        let action = port.set_receive(id);
+        match has_nodes {
+            true => tracing::info!(port = id, "frames for all stations: the port has nodes"),
+            false => tracing::info!(port = id, "its own frames again: the port has no nodes"),
+        }
+        self.push(action);
+        self.update_reception(id);
     }
 
     /// Tells the receive thread how a port shall receive from now on, and its peer, which has the

@@ -194,6 +194,8 @@ impl Nodes {
             Some(_) => {}
             None => control.tell_aside(NodesRequest::Close(port)),
         }
+        let has_nodes = work.table.as_ref().is_some_and(|table| !table.is_empty());
+        control.set_has_nodes(port, has_nodes);
         let then = move |domain: &mut Nodes,
                          control: &mut Core,
                          _: &mut Others<'_>,

@@ -51,6 +51,11 @@ impl NodeTable {
         self.nodes.outer()
     }
 
+    /// Whether there are no nodes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.nodes().next().is_none()
+    }
+
     /// Changes what the server does with the frames of a node.
     pub(super) fn change_link(
         &mut self,

@@ -18,7 +18,6 @@ use allosaur_engine::time::Nanos;
 
 use self::attributes::{attribute_problem, attributes, attributes_changed};
 pub(in crate::control) use self::state::Ports;
-use crate::control::action::Action;
 use crate::control::awaited::{Awaited, Awaits};
 use crate::control::capture::service::receive_features;
 use crate::control::config::{LinkOwner, View};
@@ -27,7 +26,7 @@ use crate::control::core::owner::{Lease, Owner};
 use crate::control::domain::{Domain, Others};
 use crate::control::reply::{Reply, reply};
 use crate::control::worker_command::PortMode;
-use crate::rx_taps::{MacFilter, PortAnswer, PortRequest, PortState, ServiceMode};
+use crate::rx_taps::{PortAnswer, PortRequest, PortState, ServiceMode};
 
 /// As many ports of VXLAN as the RPC lets in, the engine takes.
 const _: () = assert!(VXLAN_PORTS_MAX <= flow_stats::VXLAN_PORTS_MAX);
@@ -182,20 +181,15 @@ fn set_port_attribute(control: &mut Core, fields: &Fields<'_>, view: &View<'_>) 
     let before = (port.promiscuous, port.multicast);
     let promiscuous = params.promiscuous.unwrap_or(port.promiscuous);
     let multicast = params.multicast.unwrap_or(port.multicast);
-    if port.is_stateful() {
-        let takes_all = promiscuous || control.config.has_emulation;
-        reception.mac_filter = MacFilter::new(port.config.hw_mac, takes_all, multicast);
-    }
-    let mut changed = control.set_reception(params.port, reception)?;
+    let has_emulation = control.config.has_emulation;
     let port = control.port_mut(params.port)?;
     (port.promiscuous, port.multicast) = (promiscuous, multicast);
+    reception.mac_filter = port.mac_filter(has_emulation);
+    let action = port.set_receive(params.port);
+    let mut changed = control.set_reception(params.port, reception)?;
     if before != (promiscuous, multicast) {
         changed.insert(params.port);
-        control.push(Action::SetReceive {
-            port: params.port,
-            promiscuous,
-            multicast,
-        });
+        control.push(action);
     }
     for id in changed {
         let event = attributes_changed(id, control.port(id)?);

@@ -161,7 +161,7 @@ impl FlowRxPort {
                 let Some((other, behind)) = others.split_first() else {
                     break;
                 };
-                if mac_filter.takes(other.head) {
+                if mac_filter.shows_others() || mac_filter.takes(other.head) {
                     *redirected += 1;
                     told(other, Disposition::Other);
                 }
