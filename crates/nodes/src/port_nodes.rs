@@ -90,6 +90,11 @@ impl PortNodes {
         self.nodes.values()
     }
 
+    /// Whether there are neither nodes nor shared namespaces.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.shared.is_empty()
+    }
+
     /// The node of a MAC address.
     ///
     /// # Errors

@@ -97,10 +97,13 @@ impl Work for NodePart {
                 Err(error) => error_of(&error),
             }
         });
+        let results = results.collect();
+        // Nothing is left of a port whose nodes were all removed at once, nor of one that was only asked.
+        let is_unused = part.is_new && part.table.nodes.is_empty();
         Ok(PartDone {
-            results: results.collect(),
+            results,
             owner,
-            table: Some(part.table),
+            table: Some(part.table).filter(|_| !is_unused),
             changes: part.changes,
             is_new: part.is_new,
         })

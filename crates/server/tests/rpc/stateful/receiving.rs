@@ -29,7 +29,7 @@ fn set(server: &mut Owned, port: u8, attributes: Value) {
 
 fn own(port: usize, multicast: bool) -> MacFilter {
     let mac = MACS[port];
-    MacFilter::Own { mac, multicast }
+    MacFilter::new(mac, false, multicast)
 }
 
 #[test]
