@@ -103,8 +103,9 @@ impl SetVlan {
 
 /// The highest network number of VXLAN.
 pub const VNI_MAX: u32 = (1 << 24) - 1;
-/// Where VXLAN listens (RFC 7348, section 8).
-const VXLAN_PORT: u16 = 4789;
+/// Where VXLAN listens (RFC 7348, section 8). As nothing is imported from `packet`, it stands here too; the
+/// server checks that both are the same.
+pub const VXLAN_PORT: u16 = 4789;
 
 /// Parameters of `set_vxlan`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]

@@ -14,11 +14,12 @@ mod vxlan;
 
 use allosaur_packet::frame::Layout;
 use allosaur_packet::link::ethernet::{self, EtherType};
+use allosaur_packet::shared_payload::SplitFrame;
 
 pub(crate) use prefix::flow_hash;
 pub use prefix::{LinkPrefix, PREFIX_BYTES_MAX, PrefixBuilder};
 pub use tunnel::{Stripped, Tunnel, TunnelKind};
-pub use vxlan::{VNI_MAX, Vxlan};
+pub use vxlan::Vxlan;
 
 const TAG_BYTES: usize = 4;
 
@@ -91,10 +92,10 @@ impl Encapsulation {
     /// Where the packet of a frame begins that came to a port with this encapsulation, and in what it
     /// came. A frame that came in no tunnel is taken by its tags.
     #[inline]
-    pub fn strip(&self, frame: &[u8]) -> Stripped {
+    pub fn strip(&self, frame: &SplitFrame<'_>) -> Stripped {
         match self {
             Encapsulation::Tunnel(tunnel) => tunnel.strip(frame),
-            _ => Encapsulation::strip_tags(frame),
+            _ => Encapsulation::strip_tags(frame.head),
         }
     }
 

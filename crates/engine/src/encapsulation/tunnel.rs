@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::shared_payload::SplitFrame;
 
 use super::vxlan::Vxlan;
 use super::{Encapsulation, PrefixBuilder};
@@ -18,7 +19,7 @@ pub trait TunnelKind: Copy + Debug + Eq + Hash + Into<Encapsulation> {
 
     /// Where the packet of a frame begins that came to the port of this tunnel. It must read any bytes
     /// without a panic.
-    fn strip(&self, frame: &[u8]) -> Stripped;
+    fn strip(&self, frame: &SplitFrame<'_>) -> Stripped;
 
     /// The network that the addresses of its packets belong to: flows in different ones may have the
     /// same addresses. 0 is that of frames without a tunnel.
@@ -39,7 +40,8 @@ pub enum Stripped {
     },
     /// It came to the end of the port's tunnel, but in a network that the port is not in.
     OtherNetwork,
-    /// It came to the end of the port's tunnel, and ends too early or has no tunnel's header there.
+    /// It came to the end of the port's tunnel, and ends too early, has no tunnel's header there, or a
+    /// wrong checksum.
     Malformed,
     /// There is no packet.
     Other,
@@ -74,7 +76,7 @@ macro_rules! tunnels {
 
             /// See [`TunnelKind::strip`].
             #[inline]
-            pub(super) fn strip(&self, frame: &[u8]) -> Stripped {
+            pub(super) fn strip(&self, frame: &SplitFrame<'_>) -> Stripped {
                 match self {
                     $(Tunnel::$kind(it) => it.strip(frame),)+
                 }

@@ -4,16 +4,14 @@ use std::net::Ipv4Addr;
 
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::{self, EtherType};
-use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::network::checksum::{Sum, pseudo_header_v4};
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::transport::udp;
-use allosaur_packet::transport::vxlan::{HAS_VNI, HEADER_BYTES};
+use allosaur_packet::shared_payload::SplitFrame;
+use allosaur_packet::transport::udp::{self, UdpView};
+use allosaur_packet::transport::vxlan::{HAS_VNI, HEADER_BYTES, PORT};
 
 use super::{Encapsulation, PrefixBuilder, Stripped, TunnelKind};
-use crate::flow_stats::VXLAN_PORT;
 
-/// The highest network number: it has 24 bits.
-pub const VNI_MAX: u32 = (1 << 24) - 1;
 const IPV4_BYTES: usize = 20;
 /// An IPv4 header without options, and one of UDP.
 const OUTER_BYTES: usize = IPV4_BYTES + udp::HEADER_BYTES;
@@ -31,7 +29,7 @@ pub struct Vxlan {
     pub remote: Ipv4Addr,
     /// The UDP port of both.
     pub port: u16,
-    /// The number of the network, at most [`VNI_MAX`].
+    /// The number of the network, of 24 bits.
     pub vni: u32,
     /// As the setting of a port: it takes frames of any network, and answers in it.
     pub takes_any_vni: bool,
@@ -48,7 +46,7 @@ impl Vxlan {
             vlan: None,
             local,
             remote,
-            port: VXLAN_PORT,
+            port: PORT,
             vni,
             takes_any_vni: false,
             own: MacAddress::default(),
@@ -71,8 +69,8 @@ impl TunnelKind for Vxlan {
         prefix.push(&packet.0.to_be_bytes());
     }
 
-    fn strip(&self, frame: &[u8]) -> Stripped {
-        let tags = Encapsulation::strip_tags(frame);
+    fn strip(&self, frame: &SplitFrame<'_>) -> Stripped {
+        let tags = Encapsulation::strip_tags(frame.head);
         let Stripped::Packet {
             packet_offset,
             packet: EtherType::IPV4,
@@ -81,14 +79,17 @@ impl TunnelKind for Vxlan {
         else {
             return tags;
         };
-        let Some(outer) = Outer::read(frame, packet_offset) else {
+        let Some(outer) = Outer::read(frame.head, packet_offset) else {
             return tags;
         };
         if outer.to != (self.local, self.port) {
             return tags;
         }
+        if outer.has_checksum && !outer.is_intact(frame, packet_offset + IPV4_BYTES) {
+            return Stripped::Malformed;
+        }
         let inner_offset = packet_offset + OUTER_BYTES;
-        let inner = frame.get(inner_offset..);
+        let inner = frame.head.get(inner_offset..);
         let inner: Option<&[u8; INNER_BYTES]> = inner.and_then(<[u8]>::first_chunk);
         let Some(inner) = inner else {
             return Stripped::Malformed;
@@ -145,6 +146,7 @@ impl TunnelKind for Vxlan {
 struct Outer {
     from: Ipv4Addr,
     to: (Ipv4Addr, u16),
+    has_checksum: bool,
 }
 
 impl Outer {
@@ -170,7 +172,26 @@ impl Outer {
         Some(Outer {
             from: address(12),
             to: (address(16), port),
+            has_checksum: headers[IPV4_BYTES + udp::CHECKSUM_OFFSET..] != [0; 2],
         })
+    }
+
+    /// Whether the checksum of the datagram at `at` is right. One that is not 0 covers all that it
+    /// carries, and what fails it must be dropped by who verifies it (RFC 7348, section 5).
+    #[inline(never)]
+    fn is_intact(&self, frame: &SplitFrame<'_>, at: usize) -> bool {
+        let Some(bytes) = frame.head.get(at..) else {
+            return false;
+        };
+        let datagram = UdpView::new_unchecked(bytes);
+        let length_bytes = datagram.length_bytes();
+        let pseudo_header = pseudo_header_v4(self.from, self.to.0, IpProtocol::UDP, length_bytes);
+        if !frame.is_split() {
+            return datagram.has_right_checksum(pseudo_header);
+        }
+        // All headers have an even number of bytes, so the payload's sum is that at an even place.
+        let sum = pseudo_header.and(bytes).and_sum(frame.sum());
+        usize::from(length_bytes) == bytes.len() + frame.payload.len() && sum.checksum() == 0
     }
 }
 
@@ -199,6 +220,10 @@ mod tests {
         ..OURS
     };
 
+    fn stripped(ours: Vxlan, frame: &[u8]) -> Stripped {
+        ours.strip(&SplitFrame::whole(0, frame))
+    }
+
     /// What the other end sends in front of a packet.
     fn sent(tunnel: Vxlan, packet_bytes: usize) -> Vec<u8> {
         let (peer, own) = (MacAddress([4; 6]), MacAddress([2; 6]));
@@ -222,19 +247,55 @@ mod tests {
             packet: EtherType::IPV6,
             came_in: OURS.into(),
         };
-        assert_eq!(OURS.strip(&prefix), expected);
+        assert_eq!(stripped(OURS, &prefix), expected);
+    }
+
+    #[test]
+    fn a_checksum_covers_the_payload_wherever_that_is() {
+        let mut bytes = sent(THEIRS, 60);
+        let head_bytes = bytes.len();
+        bytes.extend((0..60).map(|n| n * 3 + 1));
+        let mut datagram = UdpView::new_unchecked(&mut bytes[38..]);
+        let length_bytes = datagram.length_bytes();
+        let (from, to) = (OURS.remote, OURS.local);
+        datagram.fill_checksum(pseudo_header_v4(from, to, IpProtocol::UDP, length_bytes));
+        let (head, payload) = bytes.split_at(head_bytes);
+        let split = SplitFrame {
+            at_ns: 0,
+            head,
+            payload,
+            payload_sum: Sum::of(payload).folded(),
+        };
+        let is_packet =
+            |frame: &SplitFrame<'_>| matches!(OURS.strip(frame), Stripped::Packet { .. });
+        assert!(is_packet(&split) && is_packet(&SplitFrame::whole(0, &bytes)));
+        let payload_sum = split.payload_sum ^ 1;
+        let wrong = [
+            SplitFrame {
+                payload_sum,
+                ..split
+            },
+            SplitFrame {
+                payload: &payload[1..],
+                ..split
+            },
+            SplitFrame::whole(0, &bytes[..bytes.len() - 1]),
+        ];
+        for frame in &wrong {
+            assert_eq!(OURS.strip(frame), Stripped::Malformed);
+        }
     }
 
     #[test]
     fn another_network_is_told_from_another_end() {
         let frame = sent(Vxlan { vni: 5, ..THEIRS }, 40);
-        assert_eq!(OURS.strip(&frame), Stripped::OtherNetwork);
+        assert_eq!(stripped(OURS, &frame), Stripped::OtherNetwork);
         let any = Vxlan {
             takes_any_vni: true,
             ..OURS
         };
         let answer = Vxlan { vni: 5, ..OURS };
-        let Stripped::Packet { came_in, .. } = any.strip(&frame) else {
+        let Stripped::Packet { came_in, .. } = stripped(any, &frame) else {
             panic!("it takes any");
         };
         assert_eq!(came_in, answer.into());
@@ -250,15 +311,18 @@ mod tests {
             packet: EtherType::IPV4,
             came_in: Encapsulation::Vlan(7),
         };
-        assert_eq!(OURS.strip(&elsewhere), as_it_is);
+        assert_eq!(stripped(OURS, &elsewhere), as_it_is);
     }
 
     #[test]
     fn a_header_that_is_wrong_or_cut_off_is_malformed() {
         let mut frame = sent(THEIRS, 40);
-        assert_eq!(OURS.strip(&frame[..frame.len() - 1]), Stripped::Malformed);
+        assert_eq!(
+            stripped(OURS, &frame[..frame.len() - 1]),
+            Stripped::Malformed
+        );
         frame[46] = 0;
-        assert_eq!(OURS.strip(&frame), Stripped::Malformed);
+        assert_eq!(stripped(OURS, &frame), Stripped::Malformed);
     }
 
     proptest! {
@@ -272,7 +336,7 @@ mod tests {
                 let at = place.index(frame.len());
                 frame[at] = byte;
             }
-            let _ = OURS.strip(&frame[..cut.index(frame.len() + 1)]);
+            let _ = stripped(OURS, &frame[..cut.index(frame.len() + 1)]);
         }
     }
 }

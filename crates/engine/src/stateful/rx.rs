@@ -85,7 +85,7 @@ impl StatefulEngine {
         let fast = wire::read_plain(frame);
         // What was read is much: it stays where it is.
         let Some((received, start)) = &fast else {
-            let stripped = Encapsulation::Ethernet.strip(frame.head);
+            let stripped = Encapsulation::strip_tags(frame.head);
             return (self.handle_slow(now, port, frame, stripped, tx_queues), 1);
         };
         let frame = Frame {
@@ -113,7 +113,7 @@ impl StatefulEngine {
             return (Disposition::Other, 1);
         };
         let side = info.side;
-        let stripped = info.encapsulation.strip(frame.head);
+        let stripped = info.encapsulation.strip(frame);
         let link = if behind.is_empty() {
             Encapsulation::Ethernet
         } else {
@@ -284,7 +284,7 @@ impl StatefulEngine {
             }
             Some((link, stripped, at)) => {
                 let behind = burst.behind.iter().map(|next| {
-                    let is_same = link.strip(next.head) == *stripped;
+                    let is_same = link.strip(next) == *stripped;
                     is_same.then(|| behind_prefix(next, at))
                 });
                 let first = behind_prefix(burst.first, at);

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use allosaur_engine::encapsulation::{Encapsulation, LinkPrefix, Stripped, Vxlan};
 use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::EtherType;
+use allosaur_packet::shared_payload::SplitFrame;
 
 const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
 const MACS: [MacAddress; 2] = [
@@ -35,7 +36,7 @@ pub(crate) fn check(bytes: &[u8]) {
         packet_offset,
         came_in,
         ..
-    } = Encapsulation::from(end(0)).strip(&frame)
+    } = Encapsulation::from(end(0)).strip(&SplitFrame::whole(0, &frame))
     else {
         return;
     };
@@ -49,6 +50,7 @@ pub(crate) fn check(bytes: &[u8]) {
         ..end(1)
     };
     let answer = prefix(&came_in, 40);
+    let answer = SplitFrame::whole(0, &answer);
     if let Stripped::Packet { came_in: back, .. } = Encapsulation::from(other).strip(&answer) {
         assert!(!back.is_tunnel() || back.network() == came_in.network());
     }

@@ -8,7 +8,10 @@ use allosaur_engine::template::Tunable;
 use allosaur_engine::time::SECOND;
 use allosaur_packet::frame;
 use allosaur_packet::link::ethernet::{self, EtherType};
-use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::network::checksum::{Sum, pseudo_header_v4};
+use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::shared_payload::SplitFrame;
+use allosaur_packet::transport::udp::UdpView;
 
 use crate::world::{World, http, mac, syn};
 
@@ -144,6 +147,35 @@ fn a_frame_of_another_network_belongs_to_no_flow_and_is_counted() {
 }
 
 #[test]
+fn a_wrong_checksum_of_the_outer_datagram_is_counted_and_a_right_one_is_not() {
+    let mut world = World::new(1_000);
+    world.tell(set_link(1, vxlan(1, 100).into()));
+    world.start(&http(1_000, 1.0), 1.0, Some(SECOND));
+    let mut handle = |frame: &[u8]| {
+        let whose = world
+            .engine
+            .handle_frame(world.now, 1, frame, &mut world.queues);
+        assert_eq!(whose, Disposition::Flow);
+        let errors = world.engine.counters()[1].err_tunnel_header;
+        (errors, world.engine.flows())
+    };
+    let mut frame = tunnelled_syn(vxlan(0, 100));
+    let mut datagram = UdpView::new_unchecked(&mut frame[34..]);
+    let bytes = datagram.length_bytes();
+    datagram.fill_checksum(pseudo_header_v4(ENDS[0], ENDS[1], IpProtocol::UDP, bytes));
+    // The last byte of the packet's options: the packet inside is wrong by that, too, and is not asked.
+    let mut damaged = frame.clone();
+    *damaged.last_mut().expect("it has bytes") ^= 1;
+    assert_eq!(handle(&damaged), (1, 0));
+    let mut of_another = frame.clone();
+    of_another[40] ^= 1;
+    assert_eq!(handle(&of_another), (2, 0));
+    // What a short frame is padded with is no part of it.
+    frame.extend([0xee; 4]);
+    assert_eq!(handle(&frame), (2, 1));
+}
+
+#[test]
 fn customers_with_the_same_addresses_have_flows_of_their_own() {
     let mut world = World::new(1_000);
     world.heard = Some(Vec::new());
@@ -183,7 +215,7 @@ fn a_tunnel_is_read_whatever_its_bytes_are() {
     let frame = tunnelled_syn(vxlan(0, 100));
     let link = Encapsulation::from(vxlan(1, 100));
     for bytes in 0..frame.len() {
-        let stripped = link.strip(&frame[..bytes]);
+        let stripped = link.strip(&SplitFrame::whole(0, &frame[..bytes]));
         let is_whole = bytes >= OUTER_BYTES + ethernet::HEADER_BYTES;
         let is_tunnel = matches!(
             stripped,

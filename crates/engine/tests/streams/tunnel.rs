@@ -10,6 +10,7 @@ use allosaur_engine::vm::{Instruction, Operation, Width};
 use allosaur_packet::MacAddress;
 use allosaur_packet::frame;
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::shared_payload::SplitFrame;
 use proptest::prelude::*;
 
 use super::bench::{Bench, facts, stream};
@@ -55,7 +56,7 @@ fn taken_out_of(ours: Vxlan, frame: &[u8]) -> &[u8] {
         packet_offset,
         came_in: Encapsulation::Tunnel(Tunnel::Vxlan(answer)),
         ..
-    } = Encapsulation::from(theirs).strip(frame)
+    } = Encapsulation::from(theirs).strip(&SplitFrame::whole(0, frame))
     else {
         panic!("the other end finds no packet in {frame:02x?}");
     };

@@ -240,6 +240,6 @@ pub const FLOW_ROWS: [FlowRow; 143] = [
     FlowRow(Info, "defer_template", "", "flows whose template was chosen by their first bytes (l7_map)"),
     FlowRow(Error, "err_defer_no_template", "", "flows whose first bytes match no template (l7_map)"),
     FlowRow(Error, "err_tunnel_network", "", "packets of a tunnel's network (VNI) that their port is not in"),
-    FlowRow(Error, "err_tunnel_header", "", "packets for the end of a tunnel with a wrong header there"),
+    FlowRow(Error, "err_tunnel_header", "", "packets for the end of a tunnel with a wrong header or checksum there"),
     FlowRow(Error, "err_address_spaces", "", "flows not opened: too many tunnel networks and IPv6 prefixes"),
 ];

@@ -96,7 +96,7 @@ const MISSES: Table<'_, PortCounters> = Table {
         .error(),
         Row::counter(
             "port_rx_tunnel_header_errors",
-            "Frames for the end of a port's tunnel, with a wrong header there, while it has streams",
+            "Frames for the end of a port's tunnel, with a wrong header or checksum there, while it has streams",
             |port: &PortCounters| port.tunnel_errors.bad_header,
         )
         .error(),

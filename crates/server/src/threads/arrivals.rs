@@ -8,6 +8,7 @@ use allosaur_engine::stats::DirectionCounters;
 use allosaur_engine::time::{FCS_BYTES, Nanos};
 use allosaur_engine::transmit::PortIndex;
 use allosaur_packet::link::ethernet;
+use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_port::tap::{TAPPED_PORTS_MAX, TapIn};
 
 use crate::counters::{ArrivalBlock, TunnelErrors};
@@ -69,7 +70,7 @@ impl Arrivals {
 
     #[inline(never)]
     fn flow_tag_in_tunnel(&mut self, frame: &[u8]) -> Option<FlowTag> {
-        match self.encapsulation.strip(frame) {
+        match self.encapsulation.strip(&SplitFrame::whole(0, frame)) {
             // The frame within begins with the Ethernet header that ends where its packet begins.
             Stripped::Packet {
                 packet_offset,

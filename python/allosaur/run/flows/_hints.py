@@ -182,7 +182,10 @@ _COUNTERS = {
         "fatal TLS alerts received, by which the peer refuses",
         "compare versions, suites, alpn and certificates of both ends; the peer's log says more",
     ),
-    "err_tunnel_header": ("packets with a wrong tunnel header", ""),
+    "err_tunnel_header": (
+        "packets with a wrong tunnel header or outer checksum",
+        "look at what sends them: the header must be VXLAN's, an outer UDP checksum right or 0",
+    ),
     "err_address_spaces": (
         "flows above the limit of address spaces",
         "use fewer networks of tunnels and fewer prefixes of IPv6 at a time",

@@ -153,7 +153,7 @@ mod tests {
 
     /// Reads a frame on the fast path, whatever stands in front of its packet.
     fn read_behind(frame: &SplitFrame<'_>) -> Option<(Received, usize)> {
-        match Encapsulation::Ethernet.strip(frame.head) {
+        match Encapsulation::Ethernet.strip(frame) {
             Stripped::Packet {
                 packet_offset,
                 packet,

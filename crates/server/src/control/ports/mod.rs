@@ -6,6 +6,7 @@ mod lease;
 mod modes;
 mod state;
 
+use allosaur_api::commands::layers::VXLAN_PORT;
 use allosaur_api::commands::ports::{
     Acquire, Handler, PortOwnerName, PortParams, PortStatus, PortStatusParams, ProfileStates,
     SetPortAttribute,
@@ -28,8 +29,9 @@ use crate::control::reply::{Reply, reply};
 use crate::control::worker_command::PortMode;
 use crate::rx_taps::{PortAnswer, PortRequest, PortState, ServiceMode};
 
-/// As many ports of VXLAN as the RPC lets in, the engine takes.
+/// As many ports of VXLAN as the RPC lets in, the engine takes; and of both the standard's is the same.
 const _: () = assert!(VXLAN_PORTS_MAX <= flow_stats::VXLAN_PORTS_MAX);
+const _: () = assert!(VXLAN_PORT == flow_stats::VXLAN_PORT);
 
 impl Awaits for Ports {
     fn awaited(&mut self) -> Option<&mut Awaited<Ports>> {
