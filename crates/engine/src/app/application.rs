@@ -18,13 +18,10 @@ use super::counters::ApplicationCounters;
 use super::end::ProgramEnd;
 use super::http::StatusClass;
 use super::variables::VariablePool;
+use super::wakes::{FlowId, Wakes};
 use crate::rng::Lcg;
 use crate::tcp::End;
 use crate::time::Nanos;
-
-/// A flow, for [`ApplicationContext::wake`]. The number of one that is gone may be given again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FlowId(pub(crate) u32);
 
 /// The application of a flow, by the number that its core gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,11 +79,12 @@ pub struct ApplicationContext<'a> {
     pub variables: &'a mut VariablePool,
     /// What it measured in this call.
     pub measured: &'a mut AppMeasured,
-    pub(crate) wakes: &'a mut Vec<FlowId>,
+    pub(crate) wakes: &'a mut Wakes,
 }
 
 impl ApplicationContext<'_> {
-    /// Has a flow of this core called soon, with [`FlowEvent::Woken`].
+    /// Has a flow of this core called soon, with [`FlowEvent::Woken`]: once, however often it is woken
+    /// until then.
     pub fn wake(&mut self, flow: FlowId) {
         self.wakes.push(flow);
     }
@@ -174,7 +172,7 @@ pub trait AppCore: Debug + Send {
         out: &mut Vec<u8>,
     ) -> Option<Output>;
 
-    /// When [`handle_timeout`](AppCore::handle_timeout) is due.
+    /// When [`handle_timeout`](AppCore::handle_timeout) is due. A time that is over is 20 µs from now.
     fn poll_timeout(&self, _flow: AppFlow) -> Option<Nanos> {
         None
     }

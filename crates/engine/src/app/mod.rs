@@ -25,11 +25,12 @@ mod run;
 mod spec;
 mod substitution;
 mod variables;
+mod wakes;
 
 pub use app_flows::{AppFlows, Application};
 pub use application::{
     AppCore, AppFlow, AppFlowInfo, AppMeasured, AppRow, ApplicationContext, ApplicationFactory,
-    CoreInfo, FlowEvent, FlowId, Output,
+    CoreInfo, FlowEvent, Output,
 };
 pub use buffers::{
     BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec,
@@ -46,3 +47,5 @@ pub use substitution::{
     DRAWN_FIRST, DrawError, DrawListSpec, DrawProblem, DrawSpec, DrawnSpec, DrawsSpec, VARIANTS_MAX,
 };
 pub use variables::{VARIABLES, VariablePool};
+pub use wakes::FlowId;
+pub(crate) use wakes::Wakes;

@@ -24,6 +24,16 @@ impl ByteApplication {
         });
     }
 
+    /// Tells it that its time has come, unless it only goes on where it was stopped.
+    pub(super) fn tell_timeout(&mut self, cx: &mut FlowContext<'_>) {
+        self.is_idle = false;
+        cx.call(self.place, |core, flow, inner| {
+            if core.poll_timeout(flow).is_some_and(|due| due <= inner.now) {
+                core.handle_timeout(flow, inner);
+            }
+        });
+    }
+
     /// Tells it the end, once: a connection has ended before TIME-WAIT, and is over after it.
     pub(super) fn tell_end(&mut self, cx: &mut FlowContext<'_>, end: End) {
         if !std::mem::replace(&mut self.has_ended, true) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::receive_buffer::ReceiveBuffer;
-use crate::app::{AppCore, AppFlow, ApplicationFactory, CoreInfo, FlowId, ProgramEnd, ProgramRun};
+use crate::app::{AppCore, AppFlow, ApplicationFactory, CoreInfo, ProgramEnd, ProgramRun, Wakes};
 use crate::flow::FlowKey;
 use crate::tcp::Seq;
 
@@ -117,7 +117,7 @@ pub struct ApplicationPool {
     pub(super) free: Vec<u32>,
     pub(super) cores: Vec<Option<PooledCore>>,
     /// Flows that others woke.
-    pub(super) wakes: Vec<FlowId>,
+    pub(super) wakes: Wakes,
 }
 
 impl ApplicationPool {
@@ -183,15 +183,16 @@ impl ApplicationPool {
         None
     }
 
-    /// Whether a flow was woken.
-    pub fn has_woken(&self) -> bool {
-        !self.wakes.is_empty()
+    /// How many flows were woken.
+    pub fn woken(&self) -> u32 {
+        self.wakes.len()
     }
 
     /// The place that the next flow gets.
     pub(super) fn next_place(&mut self) -> ApplicationIndex {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
+            self.wakes.make_room(self.places.len());
             self.places.len() as u32 - 1
         });
         ApplicationIndex(place)

@@ -8,7 +8,7 @@ use super::context::{FlowContext, FlowStatus};
 use super::flow::{FlowTransport, Session, SessionFlag};
 use super::links::segment_bytes_max;
 use super::measure::{note_connected, note_first_byte};
-use crate::app::{Action, FlowEvent, Output, ProgramEnd};
+use crate::app::{Action, FlowEvent, Output, ProgramEnd, TURN_COMMANDS_MAX, YIELD};
 use crate::tcp::{Connection, End, Outcome, Segment};
 use crate::time::{Nanos, Tight};
 
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// Lets the application read what waits, and say what it has to say. Returns whether it did
-    /// anything.
+    /// anything and may go on.
     #[inline(never)]
     pub(super) fn run_bytes(&mut self, cx: &mut FlowContext<'_>, index: ApplicationIndex) -> bool {
         let it = cx.pools.applications.look(index);
@@ -135,7 +135,14 @@ impl Session {
                 connection.note_read(&inner);
             }
         }
+        let (mut taken, mut rests) = (0, false);
         while let Some(room) = self.output_room(cx) {
+            // What is empty, or nothing to send, leaves the room as it is.
+            rests = taken == TURN_COMMANDS_MAX;
+            if rests {
+                break;
+            }
+            taken += 1;
             let mut bytes = cx.pools.outboxes.take_spare();
             let output = cx.call(it.place, |core, flow, inner| {
                 core.poll_output(flow, inner, room, &mut bytes)
@@ -160,9 +167,21 @@ impl Session {
         }
         if !self.flags.has(SessionFlag::Aborted) {
             let due = cx.call(it.place, |core, flow, _| core.poll_timeout(flow));
-            self.wake_at = Tight::new(due.unwrap_or(Nanos::MAX));
+            self.wake_at = self.next_wake(cx.now, due.unwrap_or(Nanos::MAX), rests);
         }
-        acted
+        acted && !rests
+    }
+
+    /// When the application is called again that says that it is due then. A time that is over, or to
+    /// go on at once, is a little later: else one flow kept the core from all others.
+    fn next_wake(&self, now: Nanos, due: Nanos, rests: bool) -> Tight {
+        let soon = now + YIELD;
+        let at = match due > now {
+            true => due,
+            // As it was, if it is over since then: calls in between do not put it off.
+            false => self.wake_at.get().min(soon),
+        };
+        Tight::new(if rests { at.min(soon) } else { at })
     }
 
     /// How many bytes the application may say now, if any.

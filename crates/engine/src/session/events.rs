@@ -67,12 +67,7 @@ impl Session {
                 FlowApplication::Program(program) => program.handle_timeout(),
                 FlowApplication::Bytes(index) => {
                     let index = *index;
-                    cx.with_bytes(index, |cx, it| {
-                        it.is_idle = false;
-                        cx.call(it.place, |core, flow, inner| {
-                            core.handle_timeout(flow, inner);
-                        });
-                    });
+                    cx.with_bytes(index, |cx, it| it.tell_timeout(cx));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::entry::FlowFlags;
 use super::{StatefulEngine, WOKEN_PER_TURN};
+use crate::app::YIELD;
 use crate::flow::FlowIndex;
 use crate::time::Nanos;
 use crate::transmit::TxQueues;
@@ -21,10 +22,14 @@ impl StatefulEngine {
         });
     }
 
-    /// Calls flows that others of the core woke.
+    /// Calls flows that others of the core woke. Those that these wake, or that are too many, are called a
+    /// little later, however often they are woken.
     #[cold]
     pub(super) fn call_woken(&mut self, now: Nanos, tx_queues: &mut impl TxQueues) {
-        for _ in 0..WOKEN_PER_TURN {
+        if now < self.woken_at {
+            return;
+        }
+        for _ in 0..self.pools.applications.woken().min(WOKEN_PER_TURN) {
             let Some(key) = self.pools.applications.pop_woken() else {
                 break;
             };
@@ -39,6 +44,8 @@ impl StatefulEngine {
                 });
             }
         }
+        let are_left = self.pools.applications.woken() > 0;
+        self.woken_at = if are_left { now + YIELD } else { 0 };
     }
 
     /// Lets flows go on that waited for room, in their order, until a port is full again.

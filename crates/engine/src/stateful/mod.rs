@@ -134,6 +134,8 @@ pub struct StatefulEngine {
     /// Empty between calls.
     beginners: Vec<Beginner>,
     executions: Executions,
+    /// Flows that others woke are called then, or at once where it is over.
+    woken_at: Nanos,
     /// Clients that begin no flows.
     disabled: DisabledClients,
     ignored: Arc<Blocklist>,
@@ -177,6 +179,7 @@ impl StatefulEngine {
             events: VecDeque::new(),
             beginners: Vec::new(),
             executions: Executions::default(),
+            woken_at: 0,
             disabled: DisabledClients::default(),
             ignored: Arc::default(),
             passes_unmatched: 0,
@@ -397,7 +400,7 @@ impl StatefulEngine {
             self.wake(now, flow, tx_queues);
         }
         self.execute(now, tx_queues);
-        if self.pools.applications.has_woken() {
+        if self.pools.applications.woken() > 0 {
             self.call_woken(now, tx_queues);
         }
         for place in 0..self.active.len() {
@@ -456,11 +459,11 @@ impl StatefulEngine {
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let runs = self.active.iter().filter_map(|run| self.run(*run));
         let runs = runs.filter_map(Run::next_due);
-        let has_work = self.executions.has_work() || self.pools.applications.has_woken();
-        let executions = has_work.then_some(0);
+        let executions = self.executions.has_work().then_some(0);
+        let woken = (self.pools.applications.woken() > 0).then_some(self.woken_at);
         let waits = self.time_wait.next_due(&self.pools);
         let timers = self.timers.next_due().into_iter().chain(waits);
-        runs.chain(timers).chain(executions).min()
+        runs.chain(timers).chain(executions).chain(woken).min()
     }
 
     /// What happened.

@@ -19,11 +19,11 @@ use allosaur_testkit::applications::{Askers, Echoes, Habits, Tally};
 
 use crate::world::{RUN, World};
 
-const CLIENT: ProgramIndex = ProgramIndex(0);
-const SERVER: ProgramIndex = ProgramIndex(1);
+pub(crate) const CLIENT: ProgramIndex = ProgramIndex(0);
+pub(crate) const SERVER: ProgramIndex = ProgramIndex(1);
 
 /// A profile whose programs do nothing, in whose place applications run.
-fn profile(transport: Transport, flows: u32) -> ProfileSpec {
+pub(crate) fn profile(transport: Transport, flows: u32) -> ProfileSpec {
     let wait = match transport {
         Transport::Stream => crate::world::receive(1),
         Transport::Datagram => allosaur_engine::app::ProgramCommand::ReceiveMessages {
@@ -335,7 +335,7 @@ fn constant_data_and_bytes_of_its_own_go_in_one_stream() {
 }
 
 /// How the flows of clients and servers ended.
-fn outcomes(world: &World) -> [OutcomeCounters; 2] {
+pub(crate) fn outcomes(world: &World) -> [OutcomeCounters; 2] {
     let sides = world.sides().each_ref();
     sides.map(|side| side.flows.outcomes.clone())
 }

@@ -7,6 +7,7 @@ mod beginners;
 mod bursts;
 mod captures;
 mod damage;
+mod endless;
 mod ends;
 mod executions;
 mod floods;

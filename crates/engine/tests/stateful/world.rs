@@ -238,28 +238,30 @@ impl World {
         limits: RunLimits,
     ) {
         let profile = CompiledProfile::compile(profile, Layout::SMALLEST);
+        let profile = profile.expect("the profile is right");
+        self.start_compiled_within(profile, factor, duration, limits);
+    }
+
+    /// Starts a profile without end that may have applications over bytes.
+    pub(crate) fn start_compiled(&mut self, profile: CompiledProfile) {
+        self.start_compiled_within(profile, 1.0, None, RunLimits::default());
+    }
+
+    pub(crate) fn start_compiled_within(
+        &mut self,
+        profile: CompiledProfile,
+        factor: f64,
+        duration: Option<Nanos>,
+        limits: RunLimits,
+    ) {
         let command = StatefulCommand::Start {
             run: RUN,
-            profile: Arc::new(profile.expect("the profile is right")),
+            profile: Arc::new(profile),
             factor,
             start_at: self.now,
             duration,
             clients: self.clients,
             limits,
-        };
-        self.tell(command);
-    }
-
-    /// Starts a profile without end that may have applications over bytes.
-    pub(crate) fn start_compiled(&mut self, profile: CompiledProfile) {
-        let command = StatefulCommand::Start {
-            run: RUN,
-            profile: Arc::new(profile),
-            factor: 1.0,
-            start_at: self.now,
-            duration: None,
-            clients: self.clients,
-            limits: RunLimits::default(),
         };
         self.tell(command);
     }
