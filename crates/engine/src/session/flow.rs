@@ -11,8 +11,9 @@ use super::context::{FlowContext, FlowStatus, FrameTx};
 use super::links::{LinkIndex, segment_bytes_max};
 use super::measure::{Whose, delivered, look_at, note_connected};
 use super::outbox::Outbox;
+use super::prefixed::send_behind_prefix;
 use super::surroundings::{
-    Surroundings, data_of, is_plain, plain_envelope, send_behind_prefix, send_plain, shared_data,
+    Surroundings, data_of, is_plain, plain_envelope, send_plain, shared_data,
 };
 use super::udp::Udp;
 use super::wire;

@@ -11,7 +11,7 @@
 //! | what TCP still has to send | `outbox`, with bytes of applications in `owned_buffers` |
 //! | what is left of it in TIME-WAIT | `time_wait` |
 //! | when it began, how long it took, and how it ended | `begin_time`, `flow_times` with `measure`, `outcome` with `judge` |
-//! | where frames go, and what surrounds their data | `links`, `surroundings` |
+//! | where frames go, and what surrounds their data | `links`, `surroundings`; behind tags, tunnels and over IPv6 `prefixed` |
 //! | the time there and back in messages | `app_latency` |
 //! | frames | `wire` |
 
@@ -32,6 +32,7 @@ mod open;
 mod outbox;
 mod outcome;
 mod owned_buffers;
+mod prefixed;
 mod receive_buffer;
 mod surroundings;
 mod time_wait;

@@ -144,43 +144,24 @@ pub(super) fn send_plain(
 ) -> bool {
     let mut head = [0; TIMED_BYTES];
     envelope.write_timed(segment, sum, &mut head);
-    // What a queue is told is little: it is told by a call.
-    let head = &head;
-    match shared {
-        Some(payload) => tx.send_sharing(TIMED_BYTES, payload, |place| place.copy_from_slice(head)),
-        None => tx.send(TIMED_BYTES + data.len(), |frame| {
-            let (front, place) = frame.split_at_mut(TIMED_BYTES);
-            front.copy_from_slice(head);
-            place.copy_from_slice(data);
-        }),
-    }
+    send_head(&head, data, shared, tx)
 }
 
-/// The same, whatever stands in front of the packet. What it takes is taken by value: of a segment whose
-/// address no call has, the caller keeps the parts in registers.
-#[inline(never)]
-pub(super) fn send_behind_prefix(
-    surroundings: Surroundings<'_>,
-    identification: u16,
-    segment: Segment,
-    (data, sum): (&[u8], Sum),
+/// Sends what was written of a frame, which is longer than any that is padded, and its data.
+#[inline(always)]
+pub(super) fn send_head<const HEAD: usize>(
+    head: &[u8; HEAD],
+    data: &[u8],
     shared: Option<SharedPayload<'_>>,
     tx: &mut impl FrameTx,
 ) -> bool {
-    let envelope = surroundings.envelope(identification);
-    let places = envelope.timed_places(&segment);
-    let head_bytes = places.head_bytes();
+    // What a queue is told is little: it is told by a call.
     match shared {
-        Some(payload) => tx.send_sharing(head_bytes, payload, |head| {
-            envelope.write_timed_behind(&segment, sum, head);
-        }),
-        None => tx.send(places.frame_bytes(), |frame| {
-            envelope.write_timed_behind(&segment, sum, frame);
-            let (place, padding) = frame[head_bytes..].split_at_mut(data.len());
+        Some(payload) => tx.send_sharing(HEAD, payload, |place| place.copy_from_slice(head)),
+        None => tx.send(HEAD + data.len(), |frame| {
+            let (front, place) = frame.split_at_mut(HEAD);
+            front.copy_from_slice(head);
             place.copy_from_slice(data);
-            if !padding.is_empty() {
-                padding.fill(0);
-            }
         }),
     }
 }

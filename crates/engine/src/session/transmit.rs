@@ -8,9 +8,9 @@ use super::context::{FlowContext, FrameTx};
 use super::flow::{FlowTransport, Session};
 use super::links::segment_bytes_max;
 use super::outbox::{Outbox, OutboxPool};
+use super::prefixed::send_behind_prefix;
 use super::surroundings::{
-    SHARED_BYTES_MIN, Surroundings, data_of, is_plain, plain_envelope, send_behind_prefix,
-    send_plain, shared_data,
+    SHARED_BYTES_MIN, Surroundings, data_of, is_plain, plain_envelope, send_plain, shared_data,
 };
 use super::wire::{self, Content, Envelope, HeaderTemplate, SYN_BYTES};
 use crate::app::Buffers;
@@ -91,7 +91,7 @@ impl Session {
             tx.send(SYN_BYTES, |frame| frame.copy_from_slice(head))
         } else {
             let surroundings = Surroundings::new(&self.key, link, &pools.spaces, cx.headers);
-            send_in_any_frame(&surroundings.envelope(identification), segment, tx)
+            send_syn_behind_prefix(&surroundings.envelope(identification), segment, tx)
         };
         if !is_sent {
             return Some(Progress::Blocked);
@@ -231,6 +231,18 @@ impl<T: FrameTx> LeavingSegments<'_, T> {
         self.identification = identification;
         sent
     }
+}
+
+/// Sends a SYN that offers all that we know, or the answer to one, whatever stands in front of its packet.
+#[inline(never)]
+fn send_syn_behind_prefix(
+    envelope: &Envelope<'_>,
+    segment: Segment,
+    tx: &mut impl FrameTx,
+) -> bool {
+    // It is longer than any frame that is padded.
+    let bytes = envelope.syn_places().head_bytes();
+    tx.send(bytes, |frame| envelope.write_syn_behind(&segment, frame))
 }
 
 /// Sends a segment without data, with any options behind any prefix.

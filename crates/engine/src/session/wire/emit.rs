@@ -115,6 +115,87 @@ impl Envelope<'_> {
     }
 }
 
+impl Envelope<'_> {
+    /// Writes what stands in front of the data of a segment with timestamps and nothing else, whatever
+    /// stands in front of its packet; the data has this sum.
+    ///
+    /// # Panics
+    ///
+    /// When `head` is shorter than that.
+    #[inline(always)]
+    pub fn write_timed_behind(&self, segment: &Segment, data_sum: Sum, head: &mut [u8]) {
+        if let Some(options) = timed_options(segment) {
+            self.write_behind(segment, options, data_sum, self.link.bytes(), head);
+        }
+    }
+
+    /// The same behind a prefix that has `PREFIX` bytes, so that all places are known when the program is
+    /// compiled.
+    ///
+    /// # Panics
+    ///
+    /// When `head` is shorter than that.
+    #[inline(always)]
+    pub fn write_timed_at<const PREFIX: usize>(
+        &self,
+        segment: &Segment,
+        data_sum: Sum,
+        head: &mut [u8],
+    ) {
+        if let Some(options) = timed_options(segment) {
+            self.write_behind(segment, options, data_sum, PREFIX, head);
+        }
+    }
+
+    /// The same for a SYN, or the answer to one, that offers all that we know.
+    ///
+    /// # Panics
+    ///
+    /// When `head` is shorter than that.
+    #[inline(always)]
+    pub fn write_syn_behind(&self, segment: &Segment, head: &mut [u8]) {
+        if let Some(options) = syn_options(segment) {
+            self.write_behind(segment, options, Sum::default(), self.link.bytes(), head);
+        }
+    }
+
+    /// The same for a segment with these options.
+    #[inline(always)]
+    fn write_behind<const OPTIONS: usize>(
+        &self,
+        segment: &Segment,
+        options: [u32; OPTIONS],
+        data_sum: Sum,
+        prefix_bytes: usize,
+        head: &mut [u8],
+    ) {
+        let content = Content::Tcp(segment);
+        let header_bytes = tcp_header::HEADER_BYTES_MIN + 4 * OPTIONS;
+        let segment_bytes = header_bytes + segment.len as usize;
+        let packet_bytes = self.network_bytes() + segment_bytes;
+        self.link.write(packet_bytes, || self.flow_hash(), head);
+        let packet = &mut head[prefix_bytes..];
+        let (sum, header) = match self.addresses {
+            Addresses::V4(from, to) => {
+                let (header, rest) = packet.split_first_chunk_mut().expect("it has its length");
+                (
+                    self.write_ipv4((from, to), &content, segment_bytes, header),
+                    rest,
+                )
+            }
+            Addresses::V6(from, to) => {
+                let (header, rest) = packet.split_first_chunk_mut().expect("it has its length");
+                (
+                    self.write_ipv6((from, to), &content, segment_bytes, header),
+                    rest,
+                )
+            }
+        };
+        let header = &mut header[..header_bytes];
+        put_tcp(self.ports, segment, options, sum.and_sum(data_sum), header);
+    }
+}
+
 /// Where an IPv4 packet has its identification and its checksum, and TCP its number and its checksum.
 const IDENTIFICATION: usize = 4;
 const NETWORK_CHECKSUM: usize = 10;

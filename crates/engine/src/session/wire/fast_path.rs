@@ -321,6 +321,12 @@ impl Envelope<'_> {
         self.places_around(TIMED_HEADER_BYTES, segment.len as usize)
     }
 
+    /// The same for a SYN that offers all that we know, or the answer to one.
+    #[inline]
+    pub fn syn_places(&self) -> Places {
+        self.places_around(SYN_HEADER_BYTES, 0)
+    }
+
     /// Writes what stands in front of the data of a segment with timestamps and nothing else, in a
     /// frame without tags between addresses of IPv4; the data has this sum. Nothing is written around
     /// others.
@@ -338,43 +344,6 @@ impl Envelope<'_> {
             let data_sum = Sum::default();
             self.write_fast::<_, SYN_BYTES>((from, to), segment, options, data_sum, head);
         }
-    }
-
-    /// Writes what stands in front of the data of a segment with timestamps and nothing else, whatever
-    /// stands in front of its packet; the data has this sum.
-    ///
-    /// # Panics
-    ///
-    /// When `head` is shorter than that.
-    #[inline(always)]
-    pub fn write_timed_behind(&self, segment: &Segment, data_sum: Sum, head: &mut [u8]) {
-        let Some(options) = timed_options(segment) else {
-            return;
-        };
-        let content = Content::Tcp(segment);
-        let segment_bytes = TIMED_HEADER_BYTES + segment.len as usize;
-        let packet_bytes = self.network_bytes() + segment_bytes;
-        self.link.write(packet_bytes, || self.flow_hash(), head);
-        let packet = &mut head[self.link.bytes()..];
-        let (sum, header) = match self.addresses {
-            Addresses::V4(from, to) => {
-                let (header, rest) = packet.split_first_chunk_mut().expect("it has its length");
-                (
-                    self.write_ipv4((from, to), &content, segment_bytes, header),
-                    rest,
-                )
-            }
-            Addresses::V6(from, to) => {
-                let (header, rest) = packet.split_first_chunk_mut().expect("it has its length");
-                (
-                    self.write_ipv6((from, to), &content, segment_bytes, header),
-                    rest,
-                )
-            }
-        };
-        let header: Option<&mut [u8; TIMED_HEADER_BYTES]> = header.first_chunk_mut();
-        let header = header.expect("it has its length");
-        put_tcp(self.ports, segment, options, sum.and_sum(data_sum), header);
     }
 
     /// All that stands in front of the data of a segment, where the length of each header is known

@@ -288,6 +288,37 @@ mod tests {
             let mut head = vec![0xaa; start];
             envelope.write_timed_behind(&other, Sum::of(data), &mut head);
             prop_assert_eq!(&head[..], &whole[..start]);
+            let mut head = vec![0xaa; start];
+            match envelope.link.bytes() {
+                14 => envelope.write_timed_at::<14>(&other, Sum::of(data), &mut head),
+                18 => envelope.write_timed_at::<18>(&other, Sum::of(data), &mut head),
+                bytes => {
+                    prop_assert_eq!(bytes, 22);
+                    envelope.write_timed_at::<22>(&other, Sum::of(data), &mut head);
+                }
+            }
+            prop_assert_eq!(&head[..], &whole[..start]);
+        }
+
+        #[test]
+        fn a_syn_is_written_at_once_as_it_is_step_by_step(
+            envelope in some_envelope(),
+            segment in some_segment(),
+            offered in any::<(u16, u8, (u32, u32))>(),
+        ) {
+            let syn = Segment {
+                mss: Some(offered.0),
+                window_scale: Some(offered.1),
+                sack_permitted: true,
+                timestamps: Some(offered.2),
+                sack: SackBlocks::default(),
+                len: 0,
+                ..segment
+            };
+            let whole = written(&envelope, &Content::Tcp(&syn));
+            let mut head = vec![0xaa; envelope.syn_places().head_bytes()];
+            envelope.write_syn_behind(&syn, &mut head);
+            prop_assert_eq!(head, whole);
         }
 
         #[test]
