@@ -52,7 +52,7 @@ pub struct PortCounters {
 pub struct TunnelErrors {
     /// They are of a network (VNI) that the port is not in.
     pub other_network: u64,
-    /// They have a wrong header there.
+    /// They have a wrong header or outer checksum there.
     pub bad_header: u64,
 }
 
