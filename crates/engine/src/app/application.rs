@@ -60,6 +60,8 @@ pub struct AppRow {
     pub label: Option<(&'static str, &'static str)>,
     /// What it counts.
     pub help: &'static str,
+    /// What there is one more of when it grows by one, such as `handshakes`.
+    pub unit: &'static str,
     /// Whether it is 0 unless something goes wrong.
     pub is_error: bool,
 }

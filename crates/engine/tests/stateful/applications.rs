@@ -511,6 +511,7 @@ impl ApplicationFactory for Pairs {
                 name,
                 label: None,
                 help: "of a test",
+                unit: "flows",
                 is_error: false,
             }
         }

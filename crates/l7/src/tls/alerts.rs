@@ -64,24 +64,28 @@ static ROWS: LazyLock<Vec<AppRow>> = LazyLock::new(|| {
         name: "tls_handshakes",
         label: Some(("kind", kind)),
         help: "TLS handshakes that succeeded",
+        unit: "handshakes",
         is_error: false,
     };
     let failure = |reason| AppRow {
         name: "tls_failures",
         label: Some(("reason", reason)),
         help: "TLS handshakes that failed without an alert",
+        unit: "handshakes",
         is_error: true,
     };
     let sent = |alert| AppRow {
         name: "tls_alerts_sent",
         label: Some(("alert", alert)),
         help: "Fatal TLS alerts that were sent: what the peer said is refused",
+        unit: "alerts",
         is_error: true,
     };
     let received = |alert| AppRow {
         name: "tls_alerts_received",
         label: Some(("alert", alert)),
         help: "Fatal TLS alerts that came: the peer refuses",
+        unit: "alerts",
         is_error: true,
     };
     let mut rows = vec![handshake("full"), handshake("resumed")];

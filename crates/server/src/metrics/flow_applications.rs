@@ -37,7 +37,7 @@ static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
 
 impl Metric {
     fn of(row: &'static AppRow) -> Metric {
-        let made = Row::counter(row.name, row.help, |count: &u64| *count).unit("handshakes");
+        let made = Row::counter(row.name, row.help, |count: &u64| *count).unit(row.unit);
         Metric {
             name: row.name,
             labels: ["profile", "side", row.label.map_or("", |(label, _)| label)],
