@@ -224,6 +224,7 @@ wished_packages() {
     if ! has_tool curl; then printf 'curl\n'; fi
     if ! has_tool tcpdump; then printf 'tcpdump\n'; fi
     if ! has_tool wrk; then printf 'wrk\n'; fi
+    if ! has_tool tshark; then printf 'tshark\n'; fi
     if ! has_tool zsh; then printf 'zsh\n'; fi
     if ! has_tool fish; then printf 'fish\n'; fi
     if ! has_tool groff; then printf 'groff-base\n'; fi

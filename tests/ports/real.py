@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
 import shutil
@@ -90,6 +91,46 @@ class Host:
         return len(lines)
 
 
+class Across:
+    """A host of the kernel behind a bad link: the link's ends, between the host and our port."""
+
+    def __init__(self, network: Any, host: Any) -> None:
+        self.space = network.namespace("link")
+        # Our port gets a new interface; what the host was joined to goes to the link.
+        self.near, far = network.veth(self.space)
+        network.run(None, "ip", "link", "set", host.near, "netns", self.space)
+        network.silence(self.space, host.near)
+        network.run(self.space, "ip", "link", "set", host.near, "up")
+        self.ends = (far, host.near)
+        host.near = self.near
+        host.run(
+            "ip",
+            "neighbor",
+            "replace",
+            f"{host.prefix}1",
+            "lladdr",
+            network.mac(None, host.near),
+            "dev",
+            host.far,
+        )
+
+
+class Behind(Host):
+    """A host of the kernel behind link n of a ``device.Router``: it is 10.0.n.2, where our port n was."""
+
+    def __init__(self, network: Any, name: str, router: Any, link: int = 1) -> None:
+        self.network = network
+        self.number = link
+        self.namespace: str = network.namespace(name)
+        self.far: str = router.ports[link]
+        self.address = f"10.0.{link}.2"
+        network.run(None, "ip", "link", "set", self.far, "netns", self.namespace)
+        network.silence(self.namespace, self.far)
+        self.run("ip", "link", "set", self.far, "up")
+        self.run("ip", "address", "add", f"{self.address}/24", "dev", self.far)
+        self.run("ip", "route", "add", "default", "via", f"10.0.{link}.1")
+
+
 class Nginx:
     """nginx on a host, with its own configuration in a folder of its own, while the ``with`` block lasts.
 
@@ -160,6 +201,23 @@ class Nginx:
         """What was logged, line by line; whole once it has ended."""
         text = (self._folder / "access.log").read_text(encoding="ascii")
         return [line.split() for line in text.splitlines()]
+
+
+@contextlib.contextmanager
+def openssl_server(host: Host, certificate: Path, key: Path, *options: str) -> Iterator[None]:
+    """``openssl s_server`` at port 443 of a host: a page says what it agreed on; one connection at a time."""
+    words = ["openssl", "s_server", "-accept", "443", "-www", "-cert", str(certificate), "-key", str(key)]
+    process = host.start(*words, *options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + READY_S
+        while ":443" not in host.run("ss", "-Htnl"):
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"openssl s_server does not listen: {' '.join(words)}")
+            time.sleep(0.02)
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 class Wire:

@@ -89,6 +89,14 @@ def asks(request: bytes, response_bytes: int, times: int = 1) -> ASTFProgram:
     return program
 
 
+def asks_until_close(request: bytes) -> ASTFProgram:
+    """A client that asks once, and reads until the server closes."""
+    program = ASTFProgram()
+    program.send(request)
+    program.recv_until_close()
+    return program
+
+
 def answers(request_bytes: int, response: bytes, again: bool = False) -> ASTFProgram:
     """A server that answers once, or with ``again`` as often as it is asked."""
     program = ASTFProgram()
@@ -142,9 +150,14 @@ def profile(
 
 
 @contextlib.contextmanager
-def generator(ports: Sequence[str], hosts: Sequence[Any] = (), cores: int = 1) -> Iterator[ASTFClient]:
+def generator(
+    ports: Sequence[str], hosts: Sequence[Any] = (), cores: int = 1, options: Sequence[str] = ()
+) -> Iterator[ASTFClient]:
     """A stateful server on these ports; those that hosts are behind have addresses and a gateway."""
-    with LocalServer(ports=ports, cores=cores, stateful=True) as server, server.client() as client:
+    with (
+        LocalServer(ports=ports, cores=cores, stateful=True, options=options) as server,
+        server.client() as client,
+    ):
         assert isinstance(client, ASTFClient)
         client.reset()
         client.set_service_mode(enabled=True)

@@ -190,30 +190,6 @@ def test_through_a_bad_link(
     assert traffic["server"]["tcps_sndrexmitpack"] > 0
 
 
-class Across:
-    """A host of the kernel behind a bad link: the link's ends, between the host and our port."""
-
-    def __init__(self, network: Any, host: Any) -> None:
-        self.space = network.namespace("link")
-        # Our port gets a new interface; what the host was joined to goes to the link.
-        self.near, far = network.veth(self.space)
-        network.run(None, "ip", "link", "set", host.near, "netns", self.space)
-        network.silence(self.space, host.near)
-        network.run(self.space, "ip", "link", "set", host.near, "up")
-        self.ends = (far, host.near)
-        host.near = self.near
-        host.run(
-            "ip",
-            "neighbor",
-            "replace",
-            f"{host.prefix}1",
-            "lladdr",
-            network.mac(None, host.near),
-            "dev",
-            host.far,
-        )
-
-
 @pytest.mark.parametrize("ipv6", [False, True], ids=["ipv4", "ipv6"])
 def test_nginx_behind_a_bad_link(
     ipv6: bool, network: Any, real: ModuleType, talks: ModuleType, bad_link: Any, tmp_path: Path
@@ -221,7 +197,7 @@ def test_nginx_behind_a_bad_link(
     connections = 200
     body = real.body(30_000, seed=7)
     host = real.Host(network, "web", offloads=False)
-    across = Across(network, host)
+    across = real.Across(network, host)
     with real.Nginx(host, tmp_path, {"file": body}) as nginx:
         response = nginx.response_bytes("file")
         before = host.counted()
@@ -264,7 +240,7 @@ def test_curl_behind_a_bad_link(
 ) -> None:
     body = real.body(100_000, seed=8)
     host = real.Host(network, "people", number=1, offloads=False)
-    across = Across(network, host)
+    across = real.Across(network, host)
     response = talks.answer(body)
     profile = talks.profile(
         talks.asks(b"-", 1),

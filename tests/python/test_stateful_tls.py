@@ -48,7 +48,9 @@ def server(tls: TLS, **fields: Any) -> ASTFTCPServerTemplate:
 
 def test_each_side_says_what_it_was_given() -> None:
     asks = TLS(version="1.3", server_name="a.example", pinned=DATA / "server.pem", resume=0.5, alpn=["h2"])
-    answers = TLS(certificate=CERTIFICATE, key=str(DATA / "server.key"), tickets=False)
+    answers = TLS(
+        certificate=CERTIFICATE, key=str(DATA / "server.key"), tickets=False, key_log=Path("keys.log")
+    )
     profile = ASTFProfile(ip_gen(), templates=ASTFTemplate(client(asks), server(answers)))
     [template] = profile.to_json()["templates"]
     assert template["client_template"]["tls"] == {
@@ -58,7 +60,12 @@ def test_each_side_says_what_it_was_given() -> None:
         "pinned": CERTIFICATE,
         "resume": 0.5,
     }
-    assert template["server_template"]["tls"] == {"certificate": CERTIFICATE, "key": KEY, "tickets": False}
+    assert template["server_template"]["tls"] == {
+        "certificate": CERTIFICATE,
+        "key": KEY,
+        "tickets": False,
+        "key_log": "keys.log",
+    }
 
 
 def test_without_tls_nothing_is_said() -> None:
@@ -81,6 +88,12 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         lambda: server(TLS(certificate=CERTIFICATE, key=KEY, server_name="a")),
         "server_name is for a certificate that is made",
     ),
+    "RSA": (
+        lambda: TLS(certificate_kind="rsa2048"),
+        "keys of RSA are not made here: make one by `openssl req -x509 -newkey rsa:2048",
+    ),
+    "kind": (lambda: TLS(certificate_kind="p224"), "is 'p224', give one of: p256, p384, ed25519"),
+    "key log": (lambda: TLS(key_log=""), "key_log is '', give the name of a file"),
     "no TLS": (lambda: client({"version": "1.3"}), "give an object of TLS"),  # type: ignore[arg-type]
     "UDP": (lambda: client(TLS(), program(stream=False)), "tls is for TCP"),
     "first bytes": (lambda: server(TLS(), assoc=ASTFAssociationRule(l7_map=[0])), "look at the handshake"),

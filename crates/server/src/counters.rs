@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub flow_tables: Vec<[FlowTableCounters; 2]>,
     /// Of each receive thread.
     pub receive: Vec<CoreCounters>,
+    /// Lines of key logs of TLS that were not written.
+    pub key_log_lines_dropped: u64,
 }
 
 /// One port, summed over the threads that use it.
@@ -124,6 +126,8 @@ pub struct Counters {
     pub flows: Vec<Arc<ArrivalBlock>>,
     /// Of the emulated clients of each data thread.
     pub emulation: Vec<Arc<EmulationBlock>>,
+    /// Lines of key logs of TLS that were not written; who writes them counts it.
+    pub key_log_lines_dropped: Arc<AtomicU64>,
 }
 
 impl Counters {
@@ -152,6 +156,7 @@ impl Counters {
             secondaries: Vec::new(),
             flows: Vec::new(),
             emulation: (0..cores).map(|_| Arc::default()).collect(),
+            key_log_lines_dropped: Arc::default(),
         }
     }
 
@@ -218,6 +223,7 @@ impl Counters {
         snapshot.receive.clear();
         let receive = self.arrivals().map(|block| core_counters(&block.time));
         snapshot.receive.extend(receive);
+        snapshot.key_log_lines_dropped = self.key_log_lines_dropped.load(Ordering::Relaxed);
     }
 }
 

@@ -14,6 +14,10 @@ from ._errors import ASTFError, ASTFErrorBadParamCombination, ASTFErrorWrongType
 _WHERE = "TLS"
 _VERSIONS = ("1.2", "1.3")
 _KINDS = ("p256", "p384", "ed25519")
+_MAKE_RSA = (
+    "openssl req -x509 -newkey rsa:2048 -nodes -keyout server.key -out server.pem "
+    "-subj /CN=site.example -addext subjectAltName=DNS:site.example"
+)
 _PEM = "-----BEGIN "
 #: Of which side each field is, where it is of one.
 _OF_ONE_SIDE = {
@@ -33,7 +37,9 @@ class TLS:
 
     Both sides: ``version`` ("1.2" or "1.3") is the only one, ``suites`` are cipher suites by IANA's names,
     ``alpn`` protocols of the application, the best first. ``certificate`` and ``key`` are files in PEM, or
-    their texts; a relative name is looked for beside the profile and in the current folder.
+    their texts; a relative name is looked for beside the profile and in the current folder. ``key_log`` is
+    a file of the server's machine that the secrets of sessions are appended to, in the format of NSS: with
+    it Wireshark reads captures. It must be in the folder of ``--captures-folder``.
 
     Clients: ``server_name`` is said to the server (SNI). Certificates are not verified, unless
     ``authorities`` (PEM) have signed them for that name, or they must be one of ``pinned`` (PEM).
@@ -57,9 +63,10 @@ class TLS:
         certificate_kind: str | None = None,
         resume: float | None = None,
         tickets: bool | None = None,
+        key_log: str | Path | None = None,
     ) -> None:
         _one_of("version", version, _VERSIONS)
-        _one_of("certificate_kind", certificate_kind, _KINDS)
+        _check_kind(certificate_kind)
         if authorities is not None and pinned is not None:
             raise ASTFErrorBadParamCombination(
                 f"{_WHERE}: authorities and pinned are given, leave one of them out"
@@ -69,6 +76,8 @@ class TLS:
             raise ASTFErrorBadParamCombination(f"{_WHERE}: {given} is given without {missing}, give both")
         if server_name is not None and not isinstance(server_name, str):
             raise ASTFErrorWrongType(f"{_WHERE}: server_name is {server_name!r}, give the name of a host")
+        if key_log is not None and (not isinstance(key_log, (str, Path)) or not str(key_log)):
+            raise ASTFErrorWrongType(f"{_WHERE}: key_log is {key_log!r}, give the name of a file")
         fields = {
             "version": version,
             "suites": _names("suites", suites),
@@ -81,6 +90,7 @@ class TLS:
             "certificate_kind": certificate_kind,
             "resume": None if resume is None else number(_WHERE, "resume", resume, 0, 1),
             "tickets": None if tickets is None else flag(_WHERE, "tickets", tickets),
+            "key_log": None if key_log is None else str(key_log),
         }
         self._fields = {name: value for name, value in fields.items() if value is not None}
 
@@ -107,6 +117,15 @@ class TLS:
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
     if value is not None and value not in known:
         raise ASTFError(f"{_WHERE}: {name} is {value!r}, give one of: {', '.join(known)}")
+
+
+def _check_kind(kind: Any) -> None:
+    if isinstance(kind, str) and kind.lower().startswith("rsa"):
+        raise ASTFError(
+            f"{_WHERE}: certificate_kind is {kind!r}, and keys of RSA are not made here: make one by "
+            f"`{_MAKE_RSA}`, and give the two files as certificate and key, or one of: {', '.join(_KINDS)}"
+        )
+    _one_of("certificate_kind", kind, _KINDS)
 
 
 def _names(name: str, values: Any) -> list[str] | None:

@@ -80,6 +80,11 @@ pub trait KeyLines: std::fmt::Debug + Send + Sync {
 struct Lines(Arc<dyn KeyLines>);
 
 impl KeyLog for Lines {
+    /// All but the secret of early data: nobody sends any, and the library tells it of servers.
+    fn will_log(&self, label: &str) -> bool {
+        label != "CLIENT_EARLY_TRAFFIC_SECRET"
+    }
+
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let (random, secret) = (hex(client_random), hex(secret));
         self.0.write(format!("{label} {random} {secret}"));

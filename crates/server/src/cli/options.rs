@@ -122,8 +122,8 @@ pub struct ServeOptions {
     /// own; may be given several times
     #[arg(long, value_name = "NAME")]
     pub http_host: Vec<String>,
-    /// Where capture files are that clients may have the server send; / is all files
-    /// [default: the folder that the server is started in]
+    /// Where capture files are that clients may have the server send, and where it may write key
+    /// logs of TLS; / is all files [default: the folder that the server is started in]
     #[arg(long, value_name = "FOLDER")]
     pub captures_folder: Option<PathBuf>,
     /// How threads wait: busy (best timing, a core each) or adaptive (they sleep when idle)

@@ -8,16 +8,20 @@ use allosaur_engine::time::Nanos;
 use super::capture_file::CaptureFile;
 use super::output;
 use super::{FAILED, Failure, SimStatefulOptions, WRONG_INPUT};
-use crate::sim::stateful::{LinkWatch, Passing, compile, simulate};
+use crate::sim::stateful::{LinkWatch, Passing, compile_with, simulate};
+use crate::threads::job::DiskFiles;
 
 /// Runs the simulation that the options describe.
 pub(super) fn run(options: &SimStatefulOptions) -> Result<(), Failure> {
     let text = super::read(&options.profile)?;
     let plan = options.plan();
-    let profile = compile(&text, &plan).map_err(|error| wrong(&options.profile, &error))?;
+    let files = DiskFiles::all();
+    let profile = compile_with(&text, &plan, &files);
+    let profile = profile.map_err(|error| wrong(&options.profile, &error))?;
     let mut client = Capture::open(options.client_pcap.as_ref(), Side::Client)?;
     let mut server = Capture::open(options.server_pcap.as_ref(), Side::Server)?;
     let outcome = simulate(&profile, &plan, (&mut client, &mut server));
+    files.end();
     client.finish()?;
     server.finish()?;
     output::line(serde_json::json!(outcome));

@@ -175,7 +175,7 @@ pub const SERVER_KEYS: [Key; 22] = [
         name: "captures_folder",
         value: "a folder",
         default: "the one that the server was started in",
-        meaning: "where capture files are that clients may have the server send (`push --remote`); `/` is all files",
+        meaning: "where capture files are that clients may have the server send (`push --remote`), and where it may write key logs of TLS; `/` is all files",
         example: "/srv/captures",
     },
 ];

@@ -69,7 +69,7 @@ pub use config::{
     View,
 };
 pub use core::pending::{Handled, JobId, PendingId, QuestionId};
-pub use files::{CaptureFiles, FileError};
+pub use files::{CaptureFiles, FileError, NoFiles};
 pub use job::{Job, JobResult, Work};
 pub use reply::Reply;
 use worker_command::WorkerReport;

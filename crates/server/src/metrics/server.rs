@@ -53,6 +53,19 @@ const FOREIGN: Table<'_, u64> = Table {
     )],
 };
 
+const KEY_LOGS: Table<'_, u64> = Table {
+    prefix: "",
+    labels: &[],
+    when: "",
+    rows: &[Row::counter(
+        "tls_key_log_lines_dropped",
+        "Lines that the key logs of TLS lack: the disk was slower than handshakes, or refused them",
+        |lines| *lines,
+    )
+    .unit("lines")
+    .error()],
+};
+
 pub(super) fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
     let catalog = readout.catalog;
     let about = [
@@ -86,4 +99,6 @@ pub(super) fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
         sink,
         reasons.map(|(reason, packets)| ([reason.into()], packets)),
     );
+    let dropped = readout.snapshot.key_log_lines_dropped;
+    KEY_LOGS.show(sink, std::iter::once(([], dropped)));
 }

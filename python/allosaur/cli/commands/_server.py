@@ -170,8 +170,8 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--captures-folder",
         metavar="FOLDER",
-        help="where capture files are that clients may have the server send (push --remote); / is all files "
-        "(default: the folder that the server is started in)",
+        help="where capture files are that clients may have the server send (push --remote), and where it "
+        "may write key logs of TLS; / is all files (default: the folder that the server is started in)",
     )
 
 

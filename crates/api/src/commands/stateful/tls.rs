@@ -17,6 +17,8 @@ pub struct TlsCommonFields {
     pub suites: Vec<String>,
     /// `alpn`: protocols of the application, the best first.
     pub alpn: Vec<String>,
+    /// `key_log`: the file of the server's machine that the secrets of sessions are appended to.
+    pub key_log: Option<String>,
 }
 
 /// A certificate with its key, as PEM.
@@ -87,11 +89,14 @@ pub enum TlsServerIdentity {
     },
 }
 
-const COMMON: [&str; 5] = ["version", "suites", "alpn", "certificate", "key"];
+const COMMON: [&str; 6] = ["version", "suites", "alpn", "certificate", "key", "key_log"];
 const CLIENT: [&str; 4] = ["server_name", "authorities", "pinned", "resume"];
 const SERVER: [&str; 3] = ["server_name", "certificate_kind", "tickets"];
 /// Of which kinds the keys of made certificates may be.
 const KINDS: [&str; 3] = ["p256", "p384", "ed25519"];
+/// Makes a certificate with a key of RSA.
+const MAKE_RSA: &str = "openssl req -x509 -newkey rsa:2048 -nodes -keyout server.key -out server.pem \
+                        -subj /CN=site.example -addext subjectAltName=DNS:site.example";
 
 impl TlsClientFields {
     /// Reads the TLS of clients.
@@ -123,9 +128,7 @@ impl TlsServerFields {
     pub(super) fn parse(fields: &Fields<'_>, name: &str) -> Result<TlsServerFields, FieldError> {
         let fields = fields.object(name)?;
         refuse_others(&fields, &SERVER, &CLIENT, "the client's side")?;
-        let kind = fields.optional("certificate_kind", |fields, name| {
-            fields.one_of(name, &KINDS)
-        })?;
+        let kind = fields.optional("certificate_kind", key_kind)?;
         let name = fields.optional("server_name", text)?;
         let identity = match identity(&fields)? {
             None => TlsServerIdentity::Made {
@@ -165,6 +168,7 @@ impl TlsCommonFields {
             version: fields.optional("version", version)?,
             suites: list("suites")?,
             alpn: list("alpn")?,
+            key_log: fields.optional("key_log", file_name)?,
         })
     }
 }
@@ -189,6 +193,27 @@ fn refuse_others(
 
 fn text(fields: &Fields<'_>, name: &str) -> Result<String, FieldError> {
     fields.string(name).map(str::to_owned)
+}
+
+/// The kind of a key that is made. Keys of RSA are none: it says how to have one nevertheless.
+fn key_kind(fields: &Fields<'_>, name: &str) -> Result<&'static str, FieldError> {
+    let given = fields.string(name)?;
+    if !given.to_ascii_lowercase().starts_with("rsa") {
+        return fields.one_of(name, &KINDS);
+    }
+    let problem = format!(
+        "is {given}; keys of RSA are not made here: make one by `{MAKE_RSA}`, and give the two files as \
+         certificate and key, or one of {}",
+        KINDS.join(", ")
+    );
+    Err(fields.bad(name, problem))
+}
+
+fn file_name(fields: &Fields<'_>, name: &str) -> Result<String, FieldError> {
+    match fields.string(name)? {
+        "" => Err(fields.bad(name, "is empty: give the name of a file, or leave it out")),
+        path => Ok(path.to_owned()),
+    }
 }
 
 fn share(fields: &Fields<'_>, name: &str) -> Result<f64, FieldError> {

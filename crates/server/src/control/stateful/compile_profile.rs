@@ -23,8 +23,8 @@ impl Work for CompileProfile {
     /// What the text means.
     type Output = Arc<CompiledProfile>;
 
-    fn run(self, _: &dyn CaptureFiles) -> Result<Arc<CompiledProfile>, String> {
-        let compiled = compile_as(&self.text, self.ipv6, self.layout);
+    fn run(self, files: &dyn CaptureFiles) -> Result<Arc<CompiledProfile>, String> {
+        let compiled = compile_as(&self.text, self.ipv6, self.layout, files);
         compiled.map(Arc::new).map_err(|error| error.to_string())
     }
 }

@@ -20,6 +20,7 @@ use allosaur_l7::tls::{
 };
 
 use super::profile::StatefulError;
+use crate::control::files::CaptureFiles;
 
 /// Different programs over TLS of a profile at most: each has configurations on each core.
 const TLS_PROGRAMS_MAX: usize = 1_000;
@@ -148,14 +149,17 @@ fn path(template: usize, side: Side) -> String {
 pub(super) fn secure(
     mut compiled: CompiledProfile,
     programs: &[TlsProgram],
+    files: &dyn CaptureFiles,
 ) -> Result<CompiledProfile, StatefulError> {
     for one in programs {
         let program = compiled.program(one.program).clone();
         let buffers = Arc::clone(compiled.buffers());
         let made = match &one.tls {
-            SideTls::Client(tls) => TlsPrograms::client(&client(tls), program, buffers),
+            SideTls::Client(tls) => {
+                client(tls, files).and_then(|tls| TlsPrograms::client(&tls, program, buffers))
+            }
             SideTls::Server(tls) => {
-                server(tls).and_then(|tls| TlsPrograms::server(&tls, program, buffers))
+                server(tls, files).and_then(|tls| TlsPrograms::server(&tls, program, buffers))
             }
         };
         let made = made.map_err(|error| {
@@ -167,9 +171,9 @@ pub(super) fn secure(
     Ok(compiled)
 }
 
-fn client(tls: &TlsClientFields) -> ClientTls {
-    ClientTls {
-        common: common(&tls.common),
+fn client(tls: &TlsClientFields, files: &dyn CaptureFiles) -> Result<ClientTls, TlsSettingsError> {
+    Ok(ClientTls {
+        common: common(&tls.common, files)?,
         server_name: tls.server_name.clone(),
         verify: match &tls.trust {
             TlsTrust::Any => Verify::Off,
@@ -178,12 +182,12 @@ fn client(tls: &TlsClientFields) -> ClientTls {
         },
         identity: tls.identity.as_ref().map(identity),
         resume: tls.resume,
-    }
+    })
 }
 
-fn server(tls: &TlsServerFields) -> Result<ServerTls, TlsSettingsError> {
+fn server(tls: &TlsServerFields, files: &dyn CaptureFiles) -> Result<ServerTls, TlsSettingsError> {
     Ok(ServerTls {
-        common: common(&tls.common),
+        common: common(&tls.common, files)?,
         identity: match &tls.identity {
             TlsServerIdentity::Given(given) => identity(given),
             TlsServerIdentity::Made { kind, name } => Identity::made(key_kind(kind), name)?,
@@ -192,16 +196,23 @@ fn server(tls: &TlsServerFields) -> Result<ServerTls, TlsSettingsError> {
     })
 }
 
-fn common(tls: &TlsCommonFields) -> FlowTls {
-    FlowTls {
+fn common(tls: &TlsCommonFields, files: &dyn CaptureFiles) -> Result<FlowTls, TlsSettingsError> {
+    let open = |path: &String| {
+        let opened = files.open_key_log(path);
+        opened.map_err(|error| TlsSettingsError {
+            field: "key_log",
+            reason: format!("{path}: {error}"),
+        })
+    };
+    Ok(FlowTls {
         version: tls.version.map(|version| match version {
             "1.2" => TlsVersion::V1_2,
             _ => TlsVersion::V1_3,
         }),
         suites: tls.suites.clone(),
         alpn: tls.alpn.clone(),
-        key_log: None,
-    }
+        key_log: tls.key_log.as_ref().map(open).transpose()?,
+    })
 }
 
 fn identity(given: &TlsIdentity) -> Identity {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::profile::{StatefulError, convert};
 use super::profile_tls::{TlsProgram, secure, take_apart};
+use crate::control::files::{CaptureFiles, NoFiles};
 
 /// A profile that was read.
 #[derive(Clone, Debug)]
@@ -22,16 +23,17 @@ pub struct ReadProfile {
     tls: Vec<TlsProgram>,
 }
 
-/// Reads a profile and compiles it for the cores that there are.
+/// Reads a profile and compiles it for the cores that there are; it must name no files.
 pub fn compile(text: &str, layout: Layout) -> Result<CompiledProfile, StatefulError> {
-    compile_as(text, false, layout)
+    compile_as(text, false, layout, &NoFiles)
 }
 
-/// The same; with all its addresses IPv6, if `ipv6` says so.
+/// The same, with the files that it names; with all its addresses IPv6, if `ipv6` says so.
 pub(super) fn compile_as(
     text: &str,
     ipv6: bool,
     layout: Layout,
+    files: &dyn CaptureFiles,
 ) -> Result<CompiledProfile, StatefulError> {
     let mut read = read(text)?;
     if ipv6 {
@@ -42,7 +44,7 @@ pub(super) fn compile_as(
             tunables.set(Tunable::Ipv6Enable, 1);
         }
     }
-    read.compile(layout)
+    read.compile(layout, files)
 }
 
 /// Reads a profile.
@@ -59,9 +61,13 @@ pub fn read(text: &str) -> Result<ReadProfile, StatefulError> {
 }
 
 impl ReadProfile {
-    /// Compiles it for the cores that there are.
-    pub fn compile(&self, layout: Layout) -> Result<CompiledProfile, StatefulError> {
+    /// Compiles it for the cores that there are, and opens its key logs.
+    pub fn compile(
+        &self,
+        layout: Layout,
+        files: &dyn CaptureFiles,
+    ) -> Result<CompiledProfile, StatefulError> {
         let compiled = CompiledProfile::compile_with(&self.spec, &self.draws, layout)?;
-        secure(compiled, &self.tls)
+        secure(compiled, &self.tls, files)
     }
 }

@@ -28,6 +28,7 @@ use allosaur_engine::time::{Nanos, SECOND};
 
 use crate::control::stateful::profile::StatefulError;
 use crate::control::stateful::read_profile;
+use crate::control::{CaptureFiles, NoFiles};
 
 pub use faults::{Fault, FaultShare};
 pub use link::{LinkCounters, LinkSettings};
@@ -79,11 +80,23 @@ pub struct Prepared {
     pub resets: bool,
 }
 
-/// Reads and compiles a profile, as this plan wants it.
+/// Reads and compiles a profile, as this plan wants it; it must name no files.
 ///
 /// # Errors
 /// What is wrong with the profile.
 pub fn compile(text: &str, plan: &Plan) -> Result<Prepared, StatefulError> {
+    compile_with(text, plan, &NoFiles)
+}
+
+/// The same, with the files that it names.
+///
+/// # Errors
+/// What is wrong with the profile.
+pub fn compile_with(
+    text: &str,
+    plan: &Plan,
+    files: &dyn CaptureFiles,
+) -> Result<Prepared, StatefulError> {
     let mut read = read_profile::read(text)?;
     if let Some(pool) = read.spec.pools.iter().position(|pool| pool.hosts.is_some()) {
         return Err(StatefulError::NotEmulated(pool));
@@ -93,7 +106,7 @@ pub fn compile(text: &str, plan: &Plan) -> Result<Prepared, StatefulError> {
         cores: plan.settings.cores,
         pairs: 1,
     };
-    let compiled = read.compile(layout)?;
+    let compiled = read.compile(layout, files)?;
     let mut commands = read
         .spec
         .programs

@@ -28,7 +28,7 @@ use crate::http::{HttpListener, HttpServer, Limits};
 use crate::threads::clock::Clock;
 use crate::threads::data::Report;
 use crate::threads::emulation::EmulationThread;
-use crate::threads::job::JobThread;
+use crate::threads::job::{DiskFiles, JobThread};
 use crate::threads::layout::LayoutError;
 use crate::threads::message_port::MessagePort;
 use crate::threads::table;
@@ -181,6 +181,7 @@ struct ControlThread {
     messages: MessagePort<MainDialect>,
     threads: Threads,
     jobs: JobThread,
+    files: DiskFiles,
     http: Option<HttpServer>,
     emulation: Option<EmulationThread>,
     context: ControlContext,
@@ -210,6 +211,7 @@ impl ControlThread {
             self.tick();
         }
         self.drain_before_exit(signals);
+        self.files.end();
     }
 
     fn serve_http(&mut self, listener: Option<NamedListener>) -> Result<(), Refusal> {

@@ -72,8 +72,11 @@ impl ControlThread {
             affinity::bind(cpu).map_err(refused("a CPU for the control thread"))?;
         }
         // Where control runs: jobs are control's work, and data threads have CPUs of their own.
-        let files = DiskFiles::within(settings.captures_folder.as_deref());
-        let jobs = JobThread::start(files, threads.control_notify.clone());
+        let files = DiskFiles::within(
+            settings.captures_folder.as_deref(),
+            &counters.key_log_lines_dropped,
+        );
+        let jobs = JobThread::start(files.clone(), threads.control_notify.clone());
         let jobs = jobs.map_err(refused("a thread"))?;
         jobs.remove_leftovers();
         let notify = threads.control_notify.clone();
@@ -83,6 +86,7 @@ impl ControlThread {
             control,
             messages,
             jobs,
+            files,
             http: None,
             emulation: None,
             threads,

@@ -1,9 +1,15 @@
-//! The files of the machine, for what control has to read.
+//! The files of the machine, for what control has to read, and for keys of TLS.
 
-use std::fs::{self, File, FileType};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
+use allosaur_l7::tls::KeyLines;
+
+use super::file_kind::name_of;
+use super::key_logs::KeyLogs;
 use crate::control::{CaptureFiles, FileError};
 
 /// The file system, seen from the folder that the process was started in; of one folder, when others
@@ -12,21 +18,32 @@ use crate::control::{CaptureFiles, FileError};
 pub struct DiskFiles {
     /// `None` is all.
     folder: Option<PathBuf>,
+    key_logs: Arc<KeyLogs>,
 }
 
 impl DiskFiles {
     /// All of it.
     pub fn all() -> DiskFiles {
-        DiskFiles { folder: None }
+        DiskFiles {
+            folder: None,
+            key_logs: Arc::default(),
+        }
     }
 
-    /// One folder, with the folders in it; the one that the process was started in unless named.
-    pub fn within(folder: Option<&Path>) -> DiskFiles {
+    /// One folder, with the folders in it; the one that the process was started in unless named. Lines
+    /// that key logs lack are counted in `key_log_lines_dropped`.
+    pub fn within(folder: Option<&Path>, key_log_lines_dropped: &Arc<AtomicU64>) -> DiskFiles {
         let named = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
         let folder = named.canonicalize().unwrap_or(named);
         DiskFiles {
             folder: Some(folder),
+            key_logs: Arc::new(KeyLogs::new(Arc::clone(key_log_lines_dropped))),
         }
+    }
+
+    /// Waits until all that was given to key logs is written; nothing is written after that.
+    pub fn end(&self) {
+        self.key_logs.end();
     }
 
     /// Refuses what is outside, whether it is there or not, and wherever links lead.
@@ -80,6 +97,12 @@ impl CaptureFiles for DiskFiles {
         }
         Ok(bytes)
     }
+
+    fn open_key_log(&self, path: &str) -> Result<Arc<dyn KeyLines>, FileError> {
+        let path = Path::new(path);
+        self.check(path)?;
+        self.key_logs.open(path)
+    }
 }
 
 fn refused(error: &std::io::Error) -> FileError {
@@ -89,14 +112,6 @@ fn refused(error: &std::io::Error) -> FileError {
     let folder = std::env::current_dir().map(|folder| folder.display().to_string());
     FileError::Missing {
         folder: folder.unwrap_or_else(|_| "which is gone".to_owned()),
-    }
-}
-
-fn name_of(kind: FileType) -> &'static str {
-    if kind.is_dir() {
-        "a folder"
-    } else {
-        "a device, pipe or socket"
     }
 }
 
@@ -134,7 +149,7 @@ mod tests {
         fs::create_dir_all(&inner).expect("a folder");
         fs::write(inner.join("a.pcap"), "x").expect("a file");
         std::os::unix::fs::symlink("/etc/passwd", folder.join("link")).expect("a link");
-        let files = DiskFiles::within(Some(&folder));
+        let files = DiskFiles::within(Some(&folder), &Arc::default());
         let read = |path: &str| files.read(path, 1 << 20);
         let inside = |path: &str| format!("{}/{path}", folder.display());
         for path in [inside("inner/a.pcap"), inside("inner/../inner/a.pcap")] {
@@ -159,8 +174,10 @@ mod tests {
                 error.to_string().contains("--captures-folder"),
                 "{path}: {error}"
             );
+            let error = files.open_key_log(&path).expect_err("it is outside");
+            assert!(matches!(error, FileError::Outside { .. }), "{path}");
         }
-        let all = DiskFiles::within(Some(Path::new("/")));
+        let all = DiskFiles::within(Some(Path::new("/")), &Arc::default());
         assert!(all.read("/etc/passwd", 1 << 20).is_ok());
         fs::remove_dir_all(&folder).expect("ours");
     }

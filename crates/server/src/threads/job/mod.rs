@@ -1,6 +1,8 @@
 //! The thread for jobs, which take too long for control.
 
+mod file_kind;
 mod files;
+mod key_logs;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

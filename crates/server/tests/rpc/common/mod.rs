@@ -5,6 +5,7 @@ pub(crate) mod transcripts;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use allosaur_api::{Exchange, MainDialect};
 use allosaur_engine::capture::Captured;
@@ -13,6 +14,7 @@ use allosaur_engine::stateless::{Change, ProfileEvent, StatelessCommand};
 use allosaur_engine::stream::ProfileKey;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_engine::vm::Checksums;
+use allosaur_l7::tls::KeyLines;
 use allosaur_nodes::namespace::NetworkNamespace;
 use allosaur_packet::file::Resolution;
 use allosaur_packet::file::pcap::PcapWriter;
@@ -110,6 +112,10 @@ impl CaptureFiles for MapFiles {
             return Err(FileError::TooLarge { bytes, bytes_max });
         }
         Ok(file.clone())
+    }
+
+    fn open_key_log(&self, _: &str) -> Result<Arc<dyn KeyLines>, FileError> {
+        Err(FileError::NoFolder)
     }
 }
 
@@ -251,6 +257,7 @@ impl World {
                 cores: vec![CoreCounters::default(); cores],
                 flow_tables: vec![Default::default(); cores],
                 receive: vec![CoreCounters::default()],
+                key_log_lines_dropped: 0,
             },
             counters: Counters::new(ports, cores),
             files: MapFiles::default(),

@@ -298,6 +298,20 @@ fn fields_of_tls_are_named() {
         told.starts_with(&format!("{path}.authorities: has no certificate")),
         "{told}"
     );
+    let told = tls("client", json!({"key_log": ""}));
+    assert!(told.contains("tls.key_log' is empty: give"), "{told}");
+    let told = tls("server", json!({"key_log": "keys.log"}));
+    assert_eq!(
+        told,
+        "templates[0].server_template.tls.key_log: keys.log: there are no files here: leave it out"
+    );
+    let told = tls("server", json!({"certificate_kind": "rsa2048"}));
+    assert!(
+        told.contains(
+            "tls.certificate_kind' is rsa2048; keys of RSA are not made here: make one by"
+        ) && told.contains("`openssl req -x509 -newkey rsa:2048 -nodes -keyout server.key "),
+        "{told}"
+    );
     let told = tls("server", json!({"certificate": "x"}));
     assert!(told.contains("tls.key' is missing"), "{told}");
     let told = tls("server", json!({"server_name": "no name"}));
