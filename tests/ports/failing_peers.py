@@ -27,9 +27,11 @@ ANSWERS = {
     "at_once": b"",
     "fails": (HEAD % 503).ljust(20_000, b"x"),
     "denies": (HEAD % 404).ljust(20_000, b"x"),
+    # The first bytes of TLS 1.2's ServerHello.
+    "handshake": bytes.fromhex("160303007a0200007603030102030405"),
     "no_http": b"SSH-2.0-".ljust(20_000, b"x"),
 }
-RESETTING = ("middle", "at_once")
+RESETTING = ("middle", "at_once", "handshake")
 
 
 def answer(name: str, connection: socket.socket) -> None:
@@ -40,7 +42,7 @@ def answer(name: str, connection: socket.socket) -> None:
         if name == "slow":
             time.sleep(SLOW_S)
         connection.sendall(ANSWERS[name])
-        if name == "middle":
+        if name in ("middle", "handshake"):
             # What was sent is acknowledged first: it must not be lost with the reset.
             time.sleep(0.02)
         if name in RESETTING:

@@ -31,6 +31,7 @@ ENDINGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "empty": ("closed_early", ("unanswered",)),
     "middle": ("reset", ("http_2xx",)),
     "at_once": ("reset", ("unanswered",)),
+    "handshake": ("reset", ()),
     "fails": ("completed", ("http_5xx",)),
     "denies": ("completed", ("http_4xx",)),
     "no_http": ("completed", ("http_other",)),
@@ -71,7 +72,10 @@ class Endings:
                 nobody.recv(1)
             clients = ASTFIPGenDist([f"16.0.{{number}}.1", f"16.0.{{number}}.254"])
             ips = ASTFIPGen(dist_client=clients, dist_server=ASTFIPGenDist([server, server]))
-            client = ASTFTCPClientTemplate(program=asks, ip_gen=ips, port=PORTS[name], cps=20, limit=4)
+            tls = TLS() if name == "handshake" else None
+            client = ASTFTCPClientTemplate(
+                program=asks, ip_gen=ips, port=PORTS[name], cps=20, limit=4, tls=tls
+            )
             rule = ASTFAssociationRule(port=PORTS[name] + 100 * name.startswith("until_"))
             serves = ASTFTCPServerTemplate(program=nobody, assoc=rule)
             templates.append(ASTFTemplate(client_template=client, server_template=serves, tg_name=name))
@@ -204,6 +208,13 @@ def test_our_clients_before_servers_that_fail(
         ):
             assert any(said in reason for reason in document["reasons"]), said
 
+        # Of these, a reset within a handshake has a name of its own.
+        code, out = run("run", str(profile), "-d", "1", *tunables(["handshake"]), "--json")
+        document = json.loads(out)
+        errors = {one["counter"]: one["count"] for one in document["errors"] if one["side"] == "client"}
+        assert code == 1 and errors["tls_failures.reset"] == 4, out
+        assert any("tls_failures.reset" in reason for reason in document["reasons"]), document["reasons"]
+
         # What a server takes is a lower bound of what its clients wait.
         slow = ["--fail-if", "first_byte.p50<300ms", "first_byte.min<300ms", "program.min<300ms"]
         code, out = run("run", str(profile), "-d", "1", *tunables(["slow"]), *slow, "--json")
@@ -242,7 +253,11 @@ class Serves:
         templates = [
             ASTFTemplate(
                 client_template=ASTFTCPClientTemplate(program=asks, ip_gen=ips, port=port, cps=1),
-                server_template=ASTFTCPServerTemplate(program=serves, assoc=ASTFAssociationRule(port=port)),
+                server_template=ASTFTCPServerTemplate(
+                    program=serves,
+                    assoc=ASTFAssociationRule(port=port),
+                    tls=TLS() if name == "resets_handshake" else None,
+                ),
                 tg_name=name,
             )
             for name, port in {ports!r}.items()
@@ -254,7 +269,13 @@ def register():
     return Serves()
 """
 #: How clients of the kernel end, and what our servers count.
-CALLS = {"whole": "completed", "quits": "closed_early", "resets": "reset", "resets_answer": "reset"}
+CALLS = {
+    "whole": "completed",
+    "quits": "closed_early",
+    "resets": "reset",
+    "resets_answer": "reset",
+    "resets_handshake": "reset",
+}
 CALL_PORTS = {name: 8001 + number for number, name in enumerate(CALLS)}
 CALLERS = """
 import socket, struct, sys, time
@@ -264,7 +285,11 @@ address, ports = sys.argv[1], dict(word.split("=") for word in sys.argv[2:])
 
 def gone(name, port):
     with socket.create_connection((address, int(port)), timeout=30) as sock:
-        sock.sendall(b"y" * (1_000 if name in ("whole", "resets_answer") else 400))
+        if name == "resets_handshake":
+            # The first bytes of a ClientHello.
+            sock.sendall(bytes.fromhex("16030100c8010000c403030102030405"))
+        else:
+            sock.sendall(b"y" * (1_000 if name in ("whole", "resets_answer") else 400))
         if name == "whole":
             while sock.recv(65_536):
                 pass
@@ -318,8 +343,9 @@ def test_clients_that_fail_before_our_servers(
             assert counts == {CALLS[name]: 3}, name
         _, out = run("stop", "--json")
         verdict = json.loads(out)["verdicts"]["_"]
-        assert verdict["reasons"][0] == "6 flows were reset by the peer (50 %)"
-        assert verdict["reasons"][1] == "3 flows were closed by the peer before their end (25 %)"
+        assert verdict["reasons"][0] == "9 flows were reset by the peer (60 %)"
+        assert verdict["reasons"][1] == "3 flows were closed by the peer before their end (20 %)"
+        assert any("tls_failures.reset" in reason for reason in verdict["reasons"]), verdict["reasons"]
 
         assert run("start", str(profile), "--servers-only")[0] == 0
         call("whole")

@@ -364,8 +364,10 @@ impl Application for TlsProgram {
                     End::Closed => Failure::Closed,
                     End::TimedOut | End::CutOff => Failure::Unfinished,
                 };
+                // How the flow ended is its connection's to say; the session only names it.
                 if self.phase == Phase::Handshake && self.session.is_some() {
-                    self.fail(cx, failure);
+                    failure.count(cx.rows);
+                    self.phase = Phase::Over;
                 }
             }
             FlowEvent::Acknowledged | FlowEvent::Woken => {}
