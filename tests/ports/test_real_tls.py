@@ -11,8 +11,10 @@ import pytest
 from allosaur import TLS
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "tls"
+PAIR = (DATA / "server.pem", DATA / "server.key")
 NAME = "radius.example.org"
 SERVER = "48.0.0.1"
+CLIENTS = range(10, 60)
 # For figures: as many as one wants to wait for.
 CONNECTIONS = int(os.environ.get("ALLOSAUR_TLS_CONNECTIONS", "1000"))
 
@@ -65,6 +67,121 @@ def test_our_clients_are_served_by_nginx(
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_our_clients_are_served_by_openssl(
+    version: str, host: Any, real: ModuleType, talks: ModuleType
+) -> None:
+    tls = TLS(version=version, server_name=NAME, authorities=DATA / "ca.pem", resume=0.5)
+    profile = talks.profile(
+        talks.asks_until_close(b"GET / HTTP/1.0\r\n\r\n"),
+        talks.answers(1, b"-"),
+        servers=(host.address, host.address),
+        cps=200,
+        limit=CONNECTIONS,
+        port=443,
+        tls=(tls, None),
+    )
+    with real.openssl_server(host, *PAIR), talks.generator([host.near, "dummy"], [host]) as client:
+        traffic = talks.run(client, profile)
+        outcomes, counted = client.get_flow_outcomes("_")["client"], applications(client, "client")
+    assert talks.errors(traffic, *talks.UNTIMELY) == {}
+    assert outcomes["completed"] == outcomes["http_2xx"] == CONNECTIONS
+    assert counted.keys() == {"tls_handshakes.full", "tls_handshakes.resumed"}
+    assert sum(counted.values()) == CONNECTIONS
+
+
+@pytest.mark.parametrize("kind", ["Router", "Nat"])
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_nginx_behind_a_router(
+    version: str,
+    kind: str,
+    network: Any,
+    devices: ModuleType,
+    real: ModuleType,
+    talks: ModuleType,
+    tmp_path: Path,
+) -> None:
+    router = getattr(devices, kind)(network)
+    router.introduce(0, CLIENTS)
+    web = real.Behind(network, "web", router)
+    with real.Nginx(web, tmp_path, {"file": real.body(30_000)}, tls=PAIR) as nginx:
+        response = nginx.response_bytes("file")
+        clients = (f"10.0.0.{CLIENTS[0]}", f"10.0.0.{CLIENTS[-1]}")
+        profile = asks_nginx(
+            talks, version, response, CONNECTIONS, clients=clients, servers=(web.address, web.address)
+        )
+        with talks.generator([router.ports[0], "dummy"]) as client:
+            client.set_service_mode(enabled=True)
+            client.set_l2_mode(port=0, dst_mac=router.mac(0))
+            client.set_service_mode(enabled=False)
+            traffic = talks.run(client, profile)
+            counted = applications(client, "client")
+            table = router.connections() if kind == "Nat" else []
+    assert talks.errors(traffic, *talks.UNTIMELY) == {}
+    assert_served(nginx, response, traffic["client"], counted, CONNECTIONS)
+    kernel = router.counters()
+    assert kernel["in0"] == traffic["client"]["tcps_sndtotal"]
+    if kind == "Nat":
+        assert kernel["invalid"] == 0
+        assert len(table) == CONNECTIONS
+        assert {entry["reply-dst"] for entry in table} == {"10.0.1.1"}
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_nginx_behind_a_bad_link(
+    version: str,
+    network: Any,
+    real: ModuleType,
+    talks: ModuleType,
+    bad_link: Any,
+    tmp_path: Path,
+) -> None:
+    connections = 200
+    host = real.Host(network, "web", offloads=False)
+    across = real.Across(network, host)
+    with real.Nginx(host, tmp_path, {"file": real.body(30_000)}, tls=PAIR) as nginx:
+        response = nginx.response_bytes("file")
+        servers = (host.address, host.address)
+        profile = asks_nginx(talks, version, response, connections, servers=servers)
+        with (
+            bad_link(across.space, across.ends, loss=10, reorder=50, duplicate=10, delay_ms=25) as link,
+            talks.generator([host.near, "dummy"], [host]) as client,
+        ):
+            traffic = talks.run(client, profile)
+            counted = applications(client, "client")
+            # The last acknowledgement may be lost: then the host says its FIN again.
+            talks.wait_until(lambda: host.open_connections() == 0)
+    bad = ("tcps_drops", "err_cwf", "err_no_syn")
+    assert talks.errors(traffic, *talks.UNTIMELY, *bad) == {}
+    assert_served(nginx, response, traffic["client"], counted, connections)
+    assert link.passed["lost"] > 0 and link.passed["duplicated"] > 0 and link.passed["late"] > 0
+    assert link.passed["refused"] == 0
+
+
+def asks_nginx(talks: ModuleType, version: str, response: int, connections: int, **options: Any) -> Any:
+    """A profile whose clients verify nginx, and fetch a file from it once a connection."""
+    tls = TLS(version=version, server_name=NAME, authorities=DATA / "ca.pem", resume=0.5)
+    return talks.profile(
+        talks.asks(talks.get("file"), response),
+        talks.answers(1, b"-"),
+        cps=100,
+        limit=connections,
+        port=443,
+        tls=(tls, None),
+        **options,
+    )
+
+
+def assert_served(nginx: Any, response: int, traffic: Any, counted: dict[str, int], connections: int) -> None:
+    """Every connection had its handshake, and its file whole; nginx says so, too."""
+    assert traffic["tcps_connects"] == traffic["tcps_closed"] == connections
+    assert counted.keys() == {"tls_handshakes.full", "tls_handshakes.resumed"}
+    assert sum(counted.values()) == connections
+    requests = nginx.requests()[1:]
+    assert len(requests) == connections
+    assert all(line[:3] == ["/file", "200", str(response)] for line in requests)
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_curl_is_served_by_ours(version: str, people: Any, real: ModuleType, talks: ModuleType) -> None:
     body = real.body(50_000)
     # Else curl sends its next request where the server has just closed.
@@ -97,7 +214,7 @@ REFUSED: dict[str, tuple[list[str], dict[str, Any], str]] = {
         "tls_alerts_received.handshake_failure",
     ),
     "expired": (
-        ["-cert", str(DATA / "expired.pem")],
+        [],
         {"authorities": DATA / "ca.pem"},
         "tls_alerts_sent.certificate_expired",
     ),
@@ -111,17 +228,11 @@ REFUSED: dict[str, tuple[list[str], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_failures_have_their_names(case: str, host: Any, talks: ModuleType) -> None:
+def test_failures_have_their_names(case: str, host: Any, real: ModuleType, talks: ModuleType) -> None:
     options, fields, name = REFUSED[case]
-    words = ["openssl", "s_server", "-accept", "443", "-www", "-key", str(DATA / "server.key")]
-    words += [] if "-cert" in options else ["-cert", str(DATA / "server.pem")]
-    server = host.start(*words, *options, stdout=-3, stderr=-3)
-    try:
-        talks.wait_until(lambda: ":443" in host.run("ss", "-Htnl"))
+    certificate = DATA / ("expired.pem" if case == "expired" else "server.pem")
+    with real.openssl_server(host, certificate, PAIR[1], *options):
         assert tls_failures(host, talks, TLS(**{"server_name": NAME, **fields})) == {name: 10}
-    finally:
-        server.kill()
-        server.wait()
 
 
 def test_plain_text_is_told_from_tls(host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path) -> None:
