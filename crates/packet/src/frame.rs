@@ -6,18 +6,20 @@
 use std::fmt;
 
 use crate::link::ethernet::{self, EtherType};
+use crate::link::vlan;
 use crate::network::ip_protocol::IpProtocol;
 use crate::network::ipv6_extension::{self, WalkEnd};
+use crate::network::{ipv4, ipv6};
 
 pub use crate::network::ipv6_extension::Fragment;
 
 /// Tags that are looked into; a frame with more has the tag's type as its `ether_type`.
 pub const VLAN_TAGS_MAX: usize = 2;
 
-const VLAN_BYTES: usize = 4;
+const VLAN_BYTES: usize = vlan::HEADER_BYTES;
 const ARP_BYTES: usize = 28;
-const IPV4_BYTES_MIN: usize = 20;
-const IPV6_BYTES: usize = 40;
+const IPV4_BYTES_MIN: usize = ipv4::HEADER_BYTES_MIN;
+const IPV6_BYTES: usize = ipv6::HEADER_BYTES;
 const TCP_BYTES_MIN: usize = 20;
 const UDP_BYTES: usize = 8;
 const ICMP_BYTES: usize = 8;

@@ -5,11 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::frame::{Fragment, Layout, Transport};
 use crate::network::ip_protocol::IpProtocol;
+use crate::network::{ipv4, ipv6};
 
 /// Bytes in front of the quotation.
 const ICMP_BYTES: usize = 8;
-const IPV4_BYTES_MIN: usize = 20;
-const IPV6_BYTES: usize = 40;
+const IPV4_BYTES_MIN: usize = ipv4::HEADER_BYTES_MIN;
+const IPV6_BYTES: usize = ipv6::HEADER_BYTES;
 /// Kinds of ICMP for IPv4 that quote a packet which was not delivered.
 const DESTINATION_UNREACHABLE: u8 = 3;
 const TIME_EXCEEDED: u8 = 11;

@@ -14,6 +14,7 @@ mod vxlan;
 
 use allosaur_packet::frame::Layout;
 use allosaur_packet::link::ethernet::{self, EtherType};
+use allosaur_packet::link::vlan;
 use allosaur_packet::shared_payload::SplitFrame;
 
 pub(crate) use prefix::flow_hash;
@@ -21,7 +22,7 @@ pub use prefix::{LinkPrefix, PREFIX_BYTES_MAX, PrefixBuilder};
 pub use tunnel::{Stripped, Tunnel, TunnelKind};
 pub use vxlan::Vxlan;
 
-const TAG_BYTES: usize = 4;
+const TAG_BYTES: usize = vlan::HEADER_BYTES;
 
 /// What stands between the MAC addresses of a frame and its IP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

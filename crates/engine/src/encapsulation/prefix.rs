@@ -8,6 +8,7 @@ use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4;
 use allosaur_packet::transport::udp;
 
 use super::Encapsulation;
@@ -18,7 +19,7 @@ pub const PREFIX_BYTES_MAX: usize = 128;
 const SHORT_BYTES: usize = 32;
 /// Lengths of outer headers in one prefix.
 const LENGTHS_MAX: usize = 3;
-const IPV4_BYTES: usize = 20;
+const IPV4_BYTES: usize = ipv4::HEADER_BYTES_MIN;
 /// Of outer packets.
 const TIME_TO_LIVE: u8 = 64;
 /// Source ports of tunnels over UDP: the dynamic ones (RFC 7348, section 5).

@@ -6,13 +6,14 @@ use allosaur_packet::MacAddress;
 use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::network::checksum::{Sum, pseudo_header_v4};
 use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::ipv4;
 use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::udp::{self, UdpView};
 use allosaur_packet::transport::vxlan::{HAS_VNI, HEADER_BYTES, PORT};
 
 use super::{Encapsulation, PrefixBuilder, Stripped, TunnelKind};
 
-const IPV4_BYTES: usize = 20;
+const IPV4_BYTES: usize = ipv4::HEADER_BYTES_MIN;
 /// An IPv4 header without options, and one of UDP.
 const OUTER_BYTES: usize = IPV4_BYTES + udp::HEADER_BYTES;
 /// The header of VXLAN, and that of the frame in it.

@@ -1,7 +1,8 @@
 //! Segments on their way into frames that have more than the header of Ethernet in front of IPv4.
 
-use allosaur_packet::link::ethernet;
+use allosaur_packet::link::{ethernet, vlan};
 use allosaur_packet::network::checksum::Sum;
+use allosaur_packet::network::{ipv4, ipv6};
 use allosaur_packet::shared_payload::SharedPayload;
 
 use super::context::FrameTx;
@@ -11,12 +12,12 @@ use crate::tcp::Segment;
 
 /// The header of Ethernet, and the same with tags.
 const UNTAGGED: usize = ethernet::HEADER_BYTES;
-const TAGGED: usize = UNTAGGED + 4;
-const TAGGED_TWICE: usize = UNTAGGED + 8;
+const TAGGED: usize = UNTAGGED + vlan::HEADER_BYTES;
+const TAGGED_TWICE: usize = UNTAGGED + 2 * vlan::HEADER_BYTES;
 /// What stands between it and the data of a segment with timestamps and nothing else, over IPv4; over
 /// IPv6 it is longer.
 const V4_BYTES: usize = TIMED_BYTES - UNTAGGED;
-const IPV6_LONGER_BYTES: usize = 20;
+const IPV6_LONGER_BYTES: usize = ipv6::HEADER_BYTES - ipv4::HEADER_BYTES_MIN;
 
 /// The same as [`send_plain`](super::surroundings::send_plain) behind a prefix of `PREFIX` bytes; up to the
 /// data there are `HEAD`.
@@ -40,13 +41,12 @@ pub(super) fn send_behind_prefix(
     surroundings: Surroundings<'_>,
     identification: u16,
     segment: Segment,
-    (data, sum): (&[u8], Sum),
+    data: (&[u8], Sum),
     shared: Option<SharedPayload<'_>>,
     tx: &mut impl FrameTx,
 ) -> bool {
     let envelope = surroundings.envelope(identification);
     // As most have it: a tag, two, or none in front of IPv6.
-    let data = (data, sum);
     match (envelope.link.bytes(), envelope.addresses) {
         (TAGGED, Addresses::V4(..)) => {
             const HEAD: usize = TAGGED + V4_BYTES;

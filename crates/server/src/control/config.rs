@@ -7,6 +7,7 @@ use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
+use allosaur_packet::link::{ethernet, vlan};
 
 use crate::control::worker_command::Modes;
 use crate::counters::{GroupReadout, Snapshot};
@@ -94,9 +95,9 @@ pub enum LinkOwner {
 /// What stands in place of the type of a frame that carries a VLAN tag.
 const VLAN_TYPE: [u8; 2] = [0x81, 0x00];
 /// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
+const ETHERNET_BYTES: usize = ethernet::HEADER_BYTES;
 /// Bytes of a VLAN tag.
-const VLAN_TAG_BYTES: usize = 4;
+const VLAN_TAG_BYTES: usize = vlan::HEADER_BYTES;
 
 impl PortConfig {
     /// Why the port cannot send a frame, if it is so.

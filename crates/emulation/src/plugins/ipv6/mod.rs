@@ -12,7 +12,7 @@ use allosaur_packet::MacAddress;
 use allosaur_packet::network::checksum::{pseudo_header_v6, update_u16};
 use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv6::Ipv6Header;
+use allosaur_packet::network::ipv6::{self, Ipv6Header};
 use serde_json::Value;
 
 use crate::client::ClientId;
@@ -161,7 +161,7 @@ const NEIGHBOR_ADVERTISEMENT: u8 = 136;
 
 /// Bytes of an ICMPv6 header, and of an IPv6 header.
 const ICMP_BYTES: usize = 8;
-const IP_BYTES: usize = 40;
+const IP_BYTES: usize = ipv6::HEADER_BYTES;
 
 crate::counters! {
     /// Counters of echo and pings in a namespace.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use allosaur_engine::tcp::{End, Outcome, RecoveryPool, Segment};
 use allosaur_engine::time::Nanos;
+use allosaur_packet::link::vlan;
 use allosaur_packet::transport::tcp::TcpFlags;
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ const HOP_LIMIT: u8 = 64;
 /// Bytes of IP and TCP headers without options, and of a VLAN tag.
 const IPV4_HEADERS: u16 = 40;
 const IPV6_HEADERS: u16 = 60;
-const TAG_BYTES: usize = 4;
+const TAG_BYTES: usize = vlan::HEADER_BYTES;
 
 /// Why a connection was not asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! What surrounds the segments and messages that a flow sends, and where the parts of a frame are.
 
 use allosaur_packet::network::ip_protocol::IpProtocol;
+use allosaur_packet::network::{ipv4, ipv6};
 use allosaur_packet::transport::tcp as tcp_header;
 use allosaur_packet::transport::udp as udp_header;
 
@@ -8,8 +9,8 @@ use super::{Addresses, CE};
 use crate::encapsulation::LinkPrefix;
 use crate::tcp::Segment;
 
-pub(super) const IPV4_BYTES: usize = 20;
-pub(super) const IPV6_BYTES: usize = 40;
+pub(super) const IPV4_BYTES: usize = ipv4::HEADER_BYTES_MIN;
+pub(super) const IPV6_BYTES: usize = ipv6::HEADER_BYTES;
 /// Of a frame without FCS; what is shorter is padded with zeros.
 pub(super) const FRAME_BYTES_MIN: usize = 60;
 /// A packet that routers may mark (RFC 3168, section 5).

@@ -8,14 +8,14 @@ use allosaur_packet::network::checksum::pseudo_header_v6;
 use allosaur_packet::network::icmpv4::{Icmpv4Header, Icmpv4View};
 use allosaur_packet::network::icmpv6::{Icmpv6Header, Icmpv6View};
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv6::Ipv6View;
+use allosaur_packet::network::ipv6::{self, Ipv6View};
 use allosaur_packet::transport::tcp::HEADER_BYTES_MIN;
 
 use super::Addresses;
 use crate::flow::Protocol;
 use crate::tcp::Seq;
 
-const IPV6_BYTES: usize = 40;
+const IPV6_BYTES: usize = ipv6::HEADER_BYTES;
 /// No link of IPv6 has less (RFC 8200, section 5): who says so is not believed.
 const IPV6_MTU_BYTES_MIN: u32 = 1280;
 /// "Fragmentation needed and DF set" (RFC 792).

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use allosaur_packet::frame::{self, Fragment, Health, Layout, Network, Transport};
 use allosaur_packet::network::checksum::Sum;
 use allosaur_packet::network::ip_protocol::IpProtocol;
-use allosaur_packet::network::ipv4::Ipv4View;
-use allosaur_packet::network::ipv6::Ipv6View;
+use allosaur_packet::network::ipv4::{self, Ipv4View};
+use allosaur_packet::network::ipv6::{self, Ipv6View};
 use allosaur_packet::shared_payload::SplitFrame;
 use allosaur_packet::transport::tcp::{self as tcp_header, TcpFlags, TcpView};
 use allosaur_packet::transport::tcp_options::TcpOption;
@@ -15,8 +15,8 @@ use allosaur_packet::transport::udp::UdpView;
 use super::{Addresses, CE, TIMESTAMPS_ONLY, TIMESTAMPS_ONLY_BYTES, pseudo_header};
 use crate::tcp::{Segment, Seq};
 
-const IPV4_BYTES_MIN: usize = 20;
-const IPV6_BYTES: usize = 40;
+const IPV4_BYTES_MIN: usize = ipv4::HEADER_BYTES_MIN;
+const IPV6_BYTES: usize = ipv6::HEADER_BYTES;
 
 /// What a frame brought.
 #[derive(Clone, Copy, Debug)]
