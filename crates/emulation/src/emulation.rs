@@ -1,24 +1,30 @@
 //! The emulation: namespaces and their clients, frames, timers and events given to plugins.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use allosaur_api::Error;
 use allosaur_engine::rng::Lcg;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_packet::frame as packet_frame;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use crate::client::{Client, ClientId};
 use crate::exports::{Export, ExportReport, Exports};
-use crate::frame::{self, Frame, KINDS, ParserCounters};
+use crate::frame::{self, Frame, FrameKind, KINDS, ParserCounters};
 use crate::iter::Cursor;
 use crate::memory::MemoryCounters;
 use crate::namespace::{Namespace, NamespaceKey};
+use crate::placements::{Placement, Placements};
 use crate::plugin::{
     Context, Event, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, Timeout,
 };
 use crate::plugins::PLUGINS;
+use crate::shard_map::ShardMap;
 use crate::slab::Slab;
+use crate::spec::Scope;
 use crate::timers::Timers;
 use crate::tls::TlsClients;
 use crate::totals::Totals;
@@ -32,6 +38,8 @@ pub struct Settings {
     /// Which of several [shards](crate::shards) it is: they have random numbers of their own, and the rest
     /// in common.
     pub shard: u32,
+    /// Which shard has which clients, where there are several; else it has all.
+    pub shards: Option<Arc<ShardMap>>,
     /// What to add to the time that it is given for the time since 1970.
     pub unix_offset: Nanos,
     /// Random numbers that shall have a value, by what they are for: for tests against recordings.
@@ -103,6 +111,7 @@ impl Emulation {
                 tx: TxQueue::default(),
                 events: VecDeque::new(),
                 exports: Exports::new(settings.exports),
+                placements: Placements::new(settings.shards, settings.shard),
                 tls: TlsClients::default(),
                 rng: Lcg::new(
                     settings
@@ -152,17 +161,38 @@ impl Emulation {
         self.veth.rx_packets += 1;
         self.veth.rx_octets += bytes.len() as u64;
         let layout = frame::parse(bytes);
-        let Some(kind) = frame::kind(bytes, &layout, &mut self.parser) else {
-            return;
-        };
-        let key = frame::key(port, bytes, &layout);
+        if let Some(kind) = frame::kind(bytes, &layout, &mut self.parser) {
+            self.dispatch(now, port, bytes, &layout, kind, false);
+        }
+    }
+
+    /// The same of a frame that is for all clients of its namespace, and that another shard counts.
+    pub fn handle_copy(&mut self, now: Nanos, port: u16, bytes: &[u8]) {
+        let layout = frame::parse(bytes);
+        if let Some(kind) = frame::kind(bytes, &layout, &mut ParserCounters::default()) {
+            self.dispatch(now, port, bytes, &layout, kind, true);
+        }
+    }
+
+    #[inline]
+    fn dispatch(
+        &mut self,
+        now: Nanos,
+        port: u16,
+        bytes: &[u8],
+        layout: &packet_frame::Layout,
+        kind: FrameKind,
+        is_copy: bool,
+    ) {
+        let key = frame::key(port, bytes, layout);
         let index = self.namespace_index(&key);
         if let (Some(index), Some(plugin)) = (index, self.takers[kind as usize]) {
             self.recent = Some((key, index));
             let frame = Frame {
                 bytes,
-                layout: &layout,
+                layout,
                 kind,
+                is_copy,
             };
             self.run(now, index, plugin, |plugin, context| {
                 plugin.handle_frame(context, &frame);
@@ -254,6 +284,11 @@ impl Emulation {
         self.shared.exports.pop()
     }
 
+    /// The next thing to tell who shares frames out. Call it until there is none.
+    pub fn poll_placement(&mut self) -> Option<Placement> {
+        self.shared.placements.pop()
+    }
+
     /// Tells a client what came of that.
     pub fn handle_export_report(&mut self, now: Nanos, report: ExportReport) {
         if let Some(owner) = self.shared.exports.owner(report.exporter) {
@@ -292,13 +327,7 @@ impl Emulation {
                 " error there is a valid namespace for this tunnel: {key}\n, can't add it "
             )));
         }
-        let index = self.namespaces.insert(Box::new(Entry {
-            namespace: Namespace::new(key),
-            plugins: PluginSlots::default(),
-            client_defaults: None,
-            cursor: Cursor::Stopped,
-        }));
-        self.by_key.insert(key, index);
+        let index = self.insert_namespace(key);
         self.counters.added += 1;
         self.counters.active += 1;
         self.epoch += 1;
@@ -310,20 +339,68 @@ impl Emulation {
         Ok(())
     }
 
+    fn insert_namespace(&mut self, key: NamespaceKey) -> u32 {
+        let rank = self.shared.placements.rank(&key);
+        let index = self.namespaces.insert(Box::new(Entry {
+            namespace: Namespace::new(key, rank),
+            plugins: PluginSlots::default(),
+            client_defaults: None,
+            cursor: Cursor::Stopped,
+        }));
+        self.by_key.insert(key, index);
+        index
+    }
+
+    /// The number of a namespace. The part of one whose home is another shard is made here when it is first
+    /// asked for: who asks has asked the home before.
+    pub(crate) fn find_namespace(&mut self, key: NamespaceKey) -> Option<u32> {
+        match self.by_key.get(&key) {
+            Some(index) => Some(*index),
+            None if self.shared.placements.rank(&key) > 0 => {
+                self.epoch += 1;
+                Some(self.insert_namespace(key))
+            }
+            None => None,
+        }
+    }
+
+    /// The namespaces whose home this is.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = &Entry> {
+        let indices = self.namespaces.indices();
+        let entries = indices.filter_map(|index| self.namespaces.get(index));
+        entries
+            .map(|entry| &**entry)
+            .filter(|entry| entry.namespace.is_home())
+    }
+
+    /// Refuses to remove a namespace with clients.
+    pub(crate) fn check_empty(&self, key: &NamespaceKey) -> Result<(), Error> {
+        let index = self.by_key.get(key);
+        let entry = index.and_then(|index| self.namespaces.get(*index));
+        match entry {
+            Some(entry) if !entry.namespace.clients.is_empty() => Err(Error::execution(format!(
+                "ns with tunnel {key}\n still has active clients, remove them"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes a namespace without clients.
     ///
     /// # Errors
     /// When it is not there, or has clients.
     pub(crate) fn remove_namespace(&mut self, now: Nanos, key: &NamespaceKey) -> Result<(), Error> {
-        let index = *self.by_key.get(key).ok_or_else(|| {
-            Error::execution(" error can't find a valid namespace for this tunnel")
-        })?;
+        let is_home = self.shared.placements.rank(key) == 0;
+        let Some(&index) = self.by_key.get(key) else {
+            return match is_home {
+                true => Err(Error::execution(
+                    " error can't find a valid namespace for this tunnel",
+                )),
+                false => Ok(()),
+            };
+        };
+        self.check_empty(key)?;
         let entry = self.namespaces.get(index).expect("the index is right");
-        if !entry.namespace.clients.is_empty() {
-            return Err(Error::execution(format!(
-                "ns with tunnel {key}\n still has active clients, remove them"
-            )));
-        }
         let plugins = entry.plugins.set();
         self.keep_counts(index, None);
         for id in ids(plugins) {
@@ -332,8 +409,10 @@ impl Emulation {
         self.by_key.remove(key);
         self.recent = None;
         self.namespaces.remove(index);
-        self.counters.removed += 1;
-        self.counters.active = self.counters.active.saturating_sub(1);
+        if is_home {
+            self.counters.removed += 1;
+            self.counters.active = self.counters.active.saturating_sub(1);
+        }
         self.epoch += 1;
         Ok(())
     }
@@ -382,8 +461,13 @@ impl Emulation {
         plugins: &Map<String, Value>,
     ) -> Result<ClientId, Error> {
         let (forced_ipv4, forced_ipv6) = (client.forced_mac_ipv4(), client.forced_mac_ipv6());
+        let (mac, ipv4) = (client.mac, client.ipv4);
         let entry = self.namespaces.get_mut(index).expect("the caller found it");
         let id = entry.namespace.clients.insert(client);
+        let key = entry.namespace.key();
+        let placements = &mut self.shared.placements;
+        placements.client_changed(key, mac, true);
+        placements.ipv4_changed(key, Ipv4Addr::UNSPECIFIED, ipv4);
         let added = self.add_plugins(now, index, id, plugins);
         if forced_ipv4.is_some() || forced_ipv6.is_some() {
             self.with_context(now, index, |context| {
@@ -484,7 +568,12 @@ impl Emulation {
             });
         }
         if let Some(entry) = self.namespaces.get_mut(index) {
-            entry.namespace.clients.remove(id);
+            if let Some(client) = entry.namespace.clients.remove(id) {
+                let key = entry.namespace.key();
+                let placements = &mut self.shared.placements;
+                placements.client_changed(key, client.mac, false);
+                placements.ipv4_changed(key, client.ipv4, Ipv4Addr::UNSPECIFIED);
+            }
         }
         self.deliver(now);
     }
@@ -571,6 +660,14 @@ pub(crate) fn ids(set: u32) -> impl Iterator<Item = PluginId> {
 pub(crate) fn names(set: u32) -> Vec<&'static str> {
     let names = ids(set).map(|id| PLUGINS[usize::from(id.0)].name);
     names.collect()
+}
+
+/// Whether clients with these plugins may stand on any shard of their namespace.
+pub(crate) fn are_of_clients<'n>(mut names: impl Iterator<Item = &'n str>) -> bool {
+    names.all(|name| {
+        let spec = PLUGINS.iter().find(|spec| spec.name == name);
+        spec.is_some_and(|spec| spec.scope == Scope::Client)
+    })
 }
 
 /// The plugin of a name.

@@ -48,6 +48,9 @@ pub struct Frame<'f> {
     pub layout: &'f Layout,
     /// What it is for.
     pub kind: FrameKind,
+    /// It is for all clients of the namespace, and those of another [shard](crate::shards) get it too: there
+    /// it is counted, whether it is for one of them or not.
+    pub is_copy: bool,
 }
 
 impl<'f> Frame<'f> {

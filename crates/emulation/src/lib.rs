@@ -7,9 +7,9 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `read`, `params`, `counters`,
-//! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `target`, `frame`, `timers`,
+//! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `target`, `frame`, `shard_map`, `placements`, `timers`,
 //! `transmit`, `tls`, `plugin`, `spec`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
-//! `multicast`, `plugins`, `totals`, `emulation`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
+//! `multicast`, `plugins`, `totals`, `emulation`, `restart`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
 
 mod address_hash;
 pub mod chap;
@@ -29,12 +29,15 @@ pub mod neighbor_cache;
 mod pace;
 pub mod params;
 pub mod ping;
+pub mod placements;
 pub mod plugin;
 pub mod plugins;
 mod prefetch;
 pub mod read;
 pub mod ready;
+mod restart;
 pub mod rpc;
+pub mod shard_map;
 pub mod shards;
 mod slab;
 mod sockets;

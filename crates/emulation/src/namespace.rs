@@ -58,6 +58,8 @@ pub struct Namespace {
     /// The tags as they are on the wire, with their types in front.
     tags: [u8; 8],
     tag_bytes: u8,
+    /// Its place among the shards of the namespace; the home has the first.
+    rank: u32,
     /// The hosts in it.
     pub clients: Clients,
     /// The router of IPv6, once one announced itself.
@@ -67,8 +69,9 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// An empty namespace.
-    pub fn new(key: NamespaceKey) -> Namespace {
+    /// An empty namespace, or a part of one on a shard: `rank` is its place among the shards, of which the
+    /// home has the first, 0.
+    pub fn new(key: NamespaceKey, rank: u32) -> Namespace {
         let mut tags = [0; 8];
         let mut tag_bytes = 0;
         for tag in key.tags.iter().take_while(|tag| tag.vlan != 0) {
@@ -80,6 +83,7 @@ impl Namespace {
             key,
             tags,
             tag_bytes: tag_bytes as u8,
+            rank,
             clients: Clients::default(),
             router: None,
             sockets: Sockets::default(),
@@ -89,6 +93,16 @@ impl Namespace {
     /// What tells it apart.
     pub fn key(&self) -> NamespaceKey {
         self.key
+    }
+
+    /// Its place among the shards of the namespace.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Whether what is of the namespace as a whole is here.
+    pub fn is_home(&self) -> bool {
+        self.rank == 0
     }
 
     /// Its tags as they are on the wire, with their types in front.

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::hash::Hash;
 
 use allosaur_api::Error;
-use allosaur_engine::time::{Nanos, SECOND};
+use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use rustc_hash::FxHashMap;
 
@@ -30,6 +30,8 @@ pub const LEARNED_MAX: usize = 65_536;
 
 const LEARNED_TIME: Nanos = 60 * SECOND;
 const COMPLETE_TIME: Nanos = 600 * SECOND;
+/// A neighbor answers in that time, mostly.
+const LATENESS: Nanos = 100 * MILLISECOND;
 /// Time between one question and the next; the last one is repeated.
 const RETRIES_S: [u64; 7] = [1, 1, 1, 3, 5, 7, 17];
 /// Questions after which a neighbor that does not answer any more is given up.
@@ -130,6 +132,8 @@ pub struct NeighborCache<A> {
     /// The tag of the timer of the first entry; those behind it are all the cache's.
     tag: u32,
     learned: usize,
+    /// How much later than others it asks.
+    lateness: Nanos,
     /// Changes with every neighbor that goes; who comes is behind all others.
     changes: u64,
     /// How far the RPC has read.
@@ -137,14 +141,17 @@ pub struct NeighborCache<A> {
 }
 
 impl<A: Copy + Eq + Hash> NeighborCache<A> {
-    /// An empty cache, whose timers have tags from this one on.
-    pub fn new(first_tag: u32) -> Self {
+    /// An empty cache, whose timers have tags from this one on. Of the caches of a namespace, one on each of
+    /// its shards, one asks after the other, by `rank`: when the first is answered, all get the answer, and no other
+    /// asks.
+    pub fn new(first_tag: u32, rank: u32) -> Self {
         NeighborCache {
             counts: CacheCounts::default(),
             entries: Slab::default(),
             slots: FxHashMap::default(),
             tag: first_tag,
             learned: 0,
+            lateness: Nanos::from(rank) * LATENESS,
             changes: 0,
             cursor: Cursor::Stopped,
         }
@@ -366,7 +373,7 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
         if let Some(entry) = self.entries.get_mut(slot) {
             entry.state = state;
             context.cancel_timer(entry.timer);
-            entry.timer = context.set_timer(delay, None, tag);
+            entry.timer = context.set_timer(delay + self.lateness, None, tag);
         }
     }
 

@@ -26,6 +26,7 @@ use crate::counters::Counters;
 use crate::exports::{ExportReport, Exports};
 use crate::frame::Frame;
 use crate::namespace::Namespace;
+use crate::placements::Placements;
 use crate::timers::{Owner, TimerId, Timers};
 use crate::tls::TlsClients;
 use crate::transmit::TxQueue;
@@ -287,6 +288,7 @@ pub(crate) struct Shared {
     pub(crate) tx: TxQueue,
     pub(crate) events: VecDeque<Pending>,
     pub(crate) exports: Exports,
+    pub(crate) placements: Placements,
     pub(crate) tls: TlsClients,
     pub(crate) rng: Lcg,
     /// Draws that a test wants to be what they were in a recording.
@@ -504,6 +506,8 @@ impl Context<'_> {
         let old = std::mem::replace(&mut client.ipv4, address);
         if old != address {
             clients.index_ipv4(old, address, id);
+            let key = self.namespace.key();
+            self.shared.placements.ipv4_changed(key, old, address);
             self.publish(id, Event::Ipv4Changed(old));
         }
         true

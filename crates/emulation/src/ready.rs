@@ -31,6 +31,16 @@ pub struct ReadyClients {
     pub waiting: BTreeMap<&'static str, usize>,
 }
 
+impl ReadyClients {
+    /// Adds those of the same namespace on another shard.
+    pub fn add(&mut self, other: ReadyClients) {
+        self.ready.extend(other.ready);
+        for (missing, count) in other.waiting {
+            *self.waiting.entry(missing).or_default() += count;
+        }
+    }
+}
+
 impl Emulation {
     /// The clients of a namespace that could send IPv4 or IPv6 packets through their gateway now:
     /// each has an address, knows the gateway's MAC address, and no plugin of it keeps it from

@@ -35,8 +35,20 @@ pub struct Spec {
     pub counters: &'static [(&'static str, &'static [CounterMeta])],
     /// What its init JSON may have, in a client or in a namespace.
     pub keys: Keys,
+    /// What its state is of.
+    pub scope: Scope,
     /// Makes it for a namespace, from the namespace's init JSON (null when it was not given).
     pub create: Create,
+}
+
+/// What the state of a plugin is of, which says where its clients may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Of single clients: those of a namespace may stand on several [shards](crate::shards), and each has
+    /// the plugin. A namespace's init JSON says nothing to it.
+    Client,
+    /// Of the namespace: all clients that have it are together, at the namespace's home.
+    Namespace,
 }
 
 /// What the init JSON of a plugin may have.
@@ -70,6 +82,17 @@ pub enum Target {
     Client,
 }
 
+/// How the replies of several shards to a command about a namespace make one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// They are the same.
+    Same,
+    /// Tables of counters by their names, which are added up.
+    Counters,
+    /// Pages of neighbors, each of which is listed once.
+    Neighbors,
+}
+
 /// A command of the RPC that a plugin has: a row as those of the server.
 pub type PluginCommand = Command<PluginMethod>;
 
@@ -78,6 +101,8 @@ pub type PluginCommand = Command<PluginMethod>;
 pub struct PluginMethod {
     /// Whom it is about.
     pub target: Target,
+    /// How the replies make one when a namespace's clients stand on several shards.
+    pub(crate) merge: Merge,
     handler: &'static dyn Handler,
 }
 
@@ -159,11 +184,11 @@ where
     Q: DeserializeOwned + JsonSchema + 'static,
     R: Serialize + JsonSchema + 'static,
 {
-    let method = PluginMethod {
+    row::<Q, R, InNamespace<Q>>(PluginMethod {
         target: Target::Namespace,
+        merge: Merge::Same,
         handler,
-    };
-    row::<Q, R, InNamespace<Q>>(method)
+    })
 }
 
 /// The same of a command about a client.
@@ -173,11 +198,29 @@ where
     Q: DeserializeOwned + JsonSchema + 'static,
     R: Serialize + JsonSchema + 'static,
 {
-    let method = PluginMethod {
+    row::<Q, R, OfOneClient<Q>>(PluginMethod {
         target: Target::Client,
+        merge: Merge::Same,
         handler,
+    })
+}
+
+/// The row of a command that lists the neighbors of a namespace, to be completed.
+pub const fn neighbor_pages<P, Q, R>(handler: &'static OfNamespace<P, Q, R>) -> PluginCommand
+where
+    P: Plugin,
+    Q: DeserializeOwned + JsonSchema + 'static,
+    R: Serialize + JsonSchema + 'static,
+{
+    merged(about_namespace(handler), Merge::Neighbors)
+}
+
+const fn merged(command: PluginCommand, merge: Merge) -> PluginCommand {
+    let method = PluginMethod {
+        merge,
+        ..command.method
     };
-    row::<Q, R, OfOneClient<Q>>(method)
+    Command { method, ..command }
 }
 
 const fn row<Q, R, T>(method: PluginMethod) -> PluginCommand
@@ -199,7 +242,10 @@ pub const fn namespace_counters<P: Plugin>(name: &'static str, access: Access) -
             params: r#"{"tun": {"vport": 0}, "zero": false}"#,
             result: r#"{"table": {"counter": 3}}"#,
         },
-        ..about_namespace(&OfNamespace(report_of_namespace::<P>))
+        ..merged(
+            about_namespace(&OfNamespace(report_of_namespace::<P>)),
+            Merge::Counters,
+        )
     }
 }
 

@@ -55,9 +55,10 @@ impl Emulation {
             table.add_to(&mut frames[begin..]);
             begin += table.meta().len();
         }
+        let namespaces = self.homes().count() as u64;
         let totals = &mut self.totals;
         totals.values.clone_from(&totals.next.values);
-        totals.namespaces = self.by_key.len() as u64;
+        totals.namespaces = namespaces;
         (totals.clients, totals.ready) = (totals.next.clients, totals.next.ready);
         totals.next = Sums {
             values: totals.gone.clone(),

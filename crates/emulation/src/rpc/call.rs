@@ -34,6 +34,8 @@ pub struct RpcCall {
     pub text_bytes: usize,
     /// Whether it was looked at elsewhere who calls, so that it needs no `api_h`.
     pub(crate) is_admitted: bool,
+    /// Whether other shards are asked the same: one whose namespace lacks the plugin says nothing then.
+    pub(crate) is_part: bool,
 }
 
 /// What a method is about that can be done one after the other.
@@ -43,6 +45,19 @@ pub(crate) enum Items {
     None,
     Clients(Vec<NewClient>),
     Macs(Vec<MacAddress>),
+    /// A question about the namespace of the call, which is not done.
+    Query(Query),
+}
+
+/// A question about the clients of the namespace of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Query {
+    /// Which is the first of new clients that cannot be added, since one that is there has its address.
+    Conflict(Vec<NewClient>),
+    /// Which of some clients are there.
+    Located(Vec<MacAddress>),
+    /// Whether it has none, else an error.
+    IsEmpty,
 }
 
 /// A client to add.
@@ -80,6 +95,7 @@ impl RpcCall {
             items: items.unwrap_or_default(),
             text_bytes: 0,
             is_admitted: false,
+            is_part: false,
         }
     }
 
@@ -111,6 +127,7 @@ impl RpcCall {
                     items: Items::Clients(clients),
                     text_bytes,
                     is_admitted: false,
+                    is_part: false,
                 });
             }
         }
@@ -122,6 +139,19 @@ impl RpcCall {
             text_bytes,
             ..RpcCall::new(method, params)
         })
+    }
+
+    /// A call of the same with other items.
+    #[must_use]
+    pub(crate) fn with(&self, items: Items) -> RpcCall {
+        RpcCall {
+            method: self.method.clone(),
+            params: self.params.clone(),
+            items,
+            text_bytes: 0,
+            is_admitted: self.is_admitted,
+            is_part: self.is_part,
+        }
     }
 
     /// Takes off the first part of a long call, of so many clients; what is left is done after it, if
@@ -139,13 +169,7 @@ impl RpcCall {
             }
             _ => return None,
         };
-        Some(RpcCall {
-            method: self.method.clone(),
-            params: self.params.clone(),
-            items: first,
-            text_bytes: 0,
-            is_admitted: self.is_admitted,
-        })
+        Some(self.with(first))
     }
 }
 
@@ -366,6 +390,7 @@ mod tests {
                     items: Items::None,
                     text_bytes: 0,
                     is_admitted: false,
+                    is_part: false,
                 }
             );
         }

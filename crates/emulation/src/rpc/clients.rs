@@ -8,6 +8,7 @@ use allosaur_engine::time::Nanos;
 use allosaur_packet::MacAddress;
 use serde::{Deserialize, Serialize};
 
+use super::address_conflict::check_client;
 use super::call::{self, ClientFields, NewClient};
 use super::internal;
 use super::namespaces::{Defaults, SetDefaults};
@@ -115,40 +116,13 @@ impl Emulation {
         let defaults = entry.client_defaults.as_ref().filter(|_| is_default);
         let defaults = defaults.cloned().unwrap_or_default();
         for NewClient { client, plugins } in clients {
-            self.check_client(index, &client)?;
+            let entry = self.namespaces.get(index).expect("it was found");
+            check_client(&entry.namespace.clients, &client)?;
             let plugins = plugins.as_deref().unwrap_or(&defaults);
             self.add_client(now, index, client, plugins)
                 .map_err(internal)?;
         }
         Ok(Done)
-    }
-
-    /// Whether a client can be added: nobody has its addresses.
-    fn check_client(&self, index: u32, client: &Client) -> Result<(), Error> {
-        let entry = self.namespaces.get(index).expect("it was found");
-        let clients = &entry.namespace.clients;
-        let Client {
-            mac, ipv4, ipv6, ..
-        } = client;
-        let taken = |what: &str, address: &dyn std::fmt::Display| {
-            Error::execution(format!(
-                " client with the same {what} {address} already exist"
-            ))
-        };
-        if *mac == MacAddress::ZERO {
-            let text = " Adding client with invalid zero MAC (zero)";
-            return Err(Error::execution(text));
-        }
-        if clients.by_mac(*mac).is_some() {
-            return Err(taken("MAC", mac));
-        }
-        if !ipv4.is_unspecified() && clients.by_ipv4(*ipv4).is_some() {
-            return Err(taken("IPv4", &numbers(&ipv4.octets())));
-        }
-        if !ipv6.is_unspecified() && clients.by_ipv6(*ipv6).is_some() {
-            return Err(taken("IPv6", &numbers(&ipv6.octets())));
-        }
-        Ok(())
     }
 
     pub(super) fn ctx_client_remove(
@@ -234,12 +208,6 @@ impl Emulation {
         let def_plugs = entry.client_defaults.clone();
         Ok(Defaults { def_plugs })
     }
-}
-
-/// Bytes as the reference's errors have them.
-fn numbers(bytes: &[u8]) -> String {
-    let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
-    format!("[{}]", bytes.join(" "))
 }
 
 /// What `ctx_client_get_info` says of a client.

@@ -20,7 +20,7 @@ use crate::target::{InNamespace, reply};
 
 /// What a command does.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Method {
+pub(crate) enum Method {
     /// One of the emulation itself.
     Core(CoreMethod),
     /// One of a plugin.
@@ -29,7 +29,7 @@ pub(super) enum Method {
 
 /// What a command of the emulation itself does.
 #[derive(Clone, Copy)]
-pub(super) struct CoreMethod(&'static dyn Handler);
+pub(crate) struct CoreMethod(&'static dyn Handler);
 
 impl CoreMethod {
     pub(super) fn call(
@@ -339,7 +339,7 @@ fn all() -> impl Iterator<Item = Command<Method>> {
 }
 
 /// The command of a name.
-pub(super) fn find(name: &str) -> Option<Command<Method>> {
+pub(crate) fn find(name: &str) -> Option<Command<Method>> {
     all().find(|command| command.name == name)
 }
 

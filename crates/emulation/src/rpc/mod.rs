@@ -1,10 +1,12 @@
 //! The requests that drive an emulation: methods of the core and of the plugins, and their messages.
 
+pub(crate) mod address_conflict;
 pub mod call;
 mod clients;
 pub mod commands;
 pub mod dialect;
 mod namespaces;
+pub(crate) mod query;
 #[cfg(feature = "schema")]
 pub mod reference;
 
@@ -62,6 +64,10 @@ impl Emulation {
                 let index = self.namespace_of(params)?;
                 self.remove_clients(now, index, macs)?
             }
+            Items::None if call.is_part && self.lacks_plugin(&call.method, params) => {
+                return Ok(Value::Null);
+            }
+            Items::Query(query) => return self.query(params, &query),
             Items::None => return self.handle_request(now, &call.method, params),
         };
         Ok(reply(&done))
@@ -164,10 +170,20 @@ impl Emulation {
         })
     }
 
+    /// Whether a method is of a plugin that its namespace does not have here.
+    fn lacks_plugin(&mut self, method: &str, params: &Value) -> bool {
+        let found = commands::find(method).map(|command| command.method);
+        let (Some(Method::Plugin(id, _)), Ok(index)) = (found, self.namespace_of(params)) else {
+            return false;
+        };
+        let entry = self.namespaces.get(index);
+        entry.is_some_and(|entry| entry.plugins.set() & 1 << id.0 == 0)
+    }
+
     /// The namespace of `tun`.
-    fn namespace_of(&self, params: &Value) -> Result<u32, Error> {
+    fn namespace_of(&mut self, params: &Value) -> Result<u32, Error> {
         let TunnelParams { tun } = read::params(params)?;
-        let index = self.by_key.get(&tun.unwrap_or_default().key()).copied();
+        let index = self.find_namespace(tun.unwrap_or_default().key());
         index.ok_or_else(|| Error::execution(" error there is no valid namespace for this tunnel "))
     }
 }

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::counters::{self, CounterParams, CounterReport, Counters};
-use crate::emulation::{Emulation, names};
+use crate::emulation::{Emulation, Entry, names};
 use crate::iter::{self, Page, PageParams};
 use crate::namespace::NamespaceKey;
 use crate::read::{Done, Listed, Plugins, failed_check};
+use crate::slab::Slab;
 use crate::target::Tunnel;
 
 /// Namespaces.
@@ -105,12 +106,13 @@ impl Emulation {
         params: PageParams,
     ) -> Result<Page<NamespaceEntry>, Error> {
         let namespaces = &self.namespaces;
+        let home = |index| next_home(namespaces, index);
         iter::page(
             &mut self.cursor,
             params,
             "ApiNsIterParams",
             self.epoch,
-            namespaces.first(),
+            home(namespaces.first()),
             |index| {
                 let entry = namespaces.get(index);
                 let key = entry.map_or_else(Default::default, |entry| entry.namespace.key());
@@ -121,7 +123,7 @@ impl Emulation {
                     tpid,
                     plugs: (),
                 };
-                (entry, namespaces.next(index))
+                (entry, home(namespaces.next(index)))
             },
         )
     }
@@ -133,7 +135,7 @@ impl Emulation {
     ) -> Result<Vec<NamespaceInfo>, Error> {
         let infos = params.list()?.into_iter().map(|tunnel| {
             let key = tunnel.key();
-            let index = self.by_key.get(&key).copied();
+            let index = self.find_namespace(key);
             let entry = index.and_then(|index| self.namespaces.get(index));
             let entry = entry.ok_or_else(|| {
                 Error::execution("error can't find a valid namespace for this tunnel")
@@ -210,6 +212,15 @@ impl Emulation {
         self.usage.reset(now);
         Ok(Done)
     }
+}
+
+/// A namespace whose home this is, from a number on.
+fn next_home(namespaces: &Slab<Box<Entry>>, index: Option<u32>) -> Option<u32> {
+    let mut indices = std::iter::successors(index, |index| namespaces.next(*index));
+    indices.find(|index| {
+        let entry = namespaces.get(*index);
+        entry.is_some_and(|entry| entry.namespace.is_home())
+    })
 }
 
 /// The VLANs of a key and the types of their tags, as requests have them.

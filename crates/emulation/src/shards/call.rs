@@ -1,29 +1,23 @@
 //! A call on its way through the shards.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use allosaur_api::Error;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::map::ShardMap;
+use super::clients::{OfClients, macs_of};
 use super::merge::Merge;
+use super::neighbors::Neighbors;
+use super::page::{List, NamespaceReader, Page};
+use crate::namespace::NamespaceKey;
+use crate::plugins::PLUGINS;
 use crate::read::{self, Listed};
-use crate::rpc::call::RpcCall;
+use crate::rpc::call::{Items, Query, RpcCall};
+use crate::rpc::commands::{self, Method};
+use crate::shard_map::ShardMap;
+use crate::spec::{self, Scope, Target};
 use crate::target::{Tunnel, TunnelParams};
-
-/// How far the reader of all namespaces is, of all shards: they are read one after the other.
-#[derive(Clone, Copy, Debug)]
-pub struct NamespaceReader {
-    shard: usize,
-}
-
-impl Default for NamespaceReader {
-    /// At the end.
-    fn default() -> NamespaceReader {
-        NamespaceReader { shard: usize::MAX }
-    }
-}
 
 /// A call, for one shard after the other. Until it is over: do what [`poll_part`](ShardedCall::poll_part)
 /// gives at the shard that it names, and give the replies, in that order, to
@@ -36,21 +30,60 @@ pub struct ShardedCall {
 
 #[derive(Debug)]
 enum Kind {
-    /// About one namespace, or the same at all. A long one may be done part after part.
+    /// About what one shard has, or the same at all. A long one may be done part after part.
     One { shard: usize, rest: Option<RpcCall> },
     /// Steps of which each waits for the one before.
-    Steps {
-        waiting: VecDeque<(usize, RpcCall)>,
-        merge: Merge,
-        merged: Option<Value>,
-    },
-    /// A page of all namespaces.
+    Steps(Steps),
+    /// About clients of a namespace.
+    Clients(Box<OfClients>),
+    /// A page of what all shards list.
     Page(Page),
+    /// A page of the neighbors of a namespace.
+    Neighbors(Neighbors),
+}
+
+/// Steps of which each waits for the one before.
+#[derive(Debug, Default)]
+struct Steps {
+    waiting: VecDeque<(usize, RpcCall, Merge)>,
+    /// How the reply to the step that is done goes to the others.
+    merge: Option<Merge>,
+    merged: Option<Value>,
+    /// What to do when no shard has anything to say: the same, at the home alone.
+    last: Option<(usize, RpcCall)>,
+}
+
+impl Steps {
+    fn push(&mut self, shard: usize, call: RpcCall, merge: Merge) {
+        self.waiting.push_back((shard, call, merge));
+    }
+
+    fn next_part(&mut self) -> Option<(usize, RpcCall)> {
+        let (shard, call, merge) = self.waiting.pop_front()?;
+        self.merge = Some(merge);
+        Some((shard, call))
+    }
+
+    fn handle_reply(&mut self, reply: Value) -> Option<Value> {
+        match (&mut self.merged, self.merge) {
+            (Some(merged), Some(merge)) => merge.add(merged, reply),
+            _ => self.merged = Some(reply),
+        }
+        if self.waiting.is_empty() && self.merged == Some(Value::Null) {
+            if let Some((shard, call)) = self.last.take() {
+                self.push(shard, call, Merge::Same);
+            }
+        }
+        match self.waiting.is_empty() {
+            true => self.merged.take(),
+            false => None,
+        }
+    }
 }
 
 impl ShardedCall {
     /// A call for shards as `map` has them. `reader` is that of all calls.
-    pub fn new(map: &ShardMap, reader: NamespaceReader, call: RpcCall) -> ShardedCall {
+    pub fn new(map: &ShardMap, reader: &NamespaceReader, call: RpcCall) -> ShardedCall {
         let kind = match map.shards() {
             1 => Kind::one(0, call),
             _ => Kind::of(map, reader, call),
@@ -66,9 +99,11 @@ impl ShardedCall {
                 let first = rest.as_mut()?.split_off(clients_max);
                 (*shard, first.or_else(|| rest.take())?)
             }
-            Kind::Steps { waiting, .. } if self.under_way == 0 => waiting.pop_front()?,
-            Kind::Page(page) if self.under_way == 0 => page.next_part()?,
-            Kind::Steps { .. } | Kind::Page(_) => return None,
+            _ if self.under_way > 0 => return None,
+            Kind::Steps(steps) => steps.next_part()?,
+            Kind::Clients(clients) => clients.next_part(clients_max)?,
+            Kind::Page(page) => page.next_part()?,
+            Kind::Neighbors(neighbors) => neighbors.next_part()?,
         };
         self.under_way += 1;
         Some(part)
@@ -78,8 +113,10 @@ impl ShardedCall {
     pub fn has_more(&self) -> bool {
         match &self.kind {
             Kind::One { rest, .. } => rest.is_some(),
-            Kind::Steps { waiting, .. } => !waiting.is_empty(),
+            Kind::Steps(steps) => !steps.waiting.is_empty(),
+            Kind::Clients(clients) => clients.has_more(),
             Kind::Page(page) => page.has_more(),
+            Kind::Neighbors(neighbors) => neighbors.has_more(),
         }
     }
 
@@ -100,27 +137,12 @@ impl ShardedCall {
             Ok(reply) => reply,
             error => return Some(error),
         };
-        let reply = match &mut self.kind {
-            Kind::One { .. } => reply,
-            Kind::Steps { merge, merged, .. } => {
-                match merged {
-                    Some(merged) => merge.add(merged, reply),
-                    None => *merged = Some(reply),
-                }
-                match self.has_more() {
-                    true => return None,
-                    false => self.take_merged(),
-                }
-            }
-            Kind::Page(page) => return page.handle_reply(reply, reader).map(Ok),
-        };
-        (self.under_way == 0 && !self.has_more()).then_some(Ok(reply))
-    }
-
-    fn take_merged(&mut self) -> Value {
         match &mut self.kind {
-            Kind::Steps { merged, .. } => merged.take().unwrap_or_default(),
-            _ => Value::Null,
+            Kind::One { .. } => (self.under_way == 0 && !self.has_more()).then_some(Ok(reply)),
+            Kind::Steps(steps) => steps.handle_reply(reply).map(Ok),
+            Kind::Clients(clients) => clients.handle_reply(reply),
+            Kind::Page(page) => page.handle_reply(&reply, reader).map(Ok),
+            Kind::Neighbors(neighbors) => neighbors.handle_reply(&reply, reader).map(Ok),
         }
     }
 }
@@ -137,37 +159,96 @@ impl Kind {
         Kind::One { shard, rest }
     }
 
-    fn of(map: &ShardMap, reader: NamespaceReader, call: RpcCall) -> Kind {
+    fn of(map: &ShardMap, reader: &NamespaceReader, call: RpcCall) -> Kind {
         match call.method.as_str() {
-            "ctx_add" | "ctx_remove" => Kind::by_tunnels(map, call, Merge::Same),
-            "ctx_get_info" => Kind::by_tunnels(map, call, Merge::Lists),
-            "ctx_iter" => Kind::Page(Page::new(map, reader, call)),
-            "ctx_cnt" | "ctx_resource_monitor_get" => Kind::at_all(map, &call, Merge::Counters),
+            "ctx_add" => Kind::by_tunnels(map, call, add_parts),
+            "ctx_remove" => Kind::by_tunnels(map, call, remove_parts),
+            "ctx_get_info" => Kind::by_tunnels(map, call, info_parts),
+            "ctx_iter" => {
+                let shards = (0..map.shards()).collect();
+                Kind::Page(Page::new(List::Namespaces, shards, reader, call))
+            }
+            "ctx_cnt" | "ctx_resource_monitor_get" => {
+                Kind::at_all(0..map.shards(), &call, Merge::Counters)
+            }
             "api_sync_v2" | "shutdown" | "ctx_set_def_plugins" | "ctx_resource_monitor_reset" => {
-                Kind::at_all(map, &call, Merge::Same)
+                Kind::at_all(0..map.shards(), &call, Merge::Same)
             }
-            // What is wrong with `tun`, any shard says; so it does where there is none.
-            _ => {
-                let params = read::params::<TunnelParams>(&call.params).ok();
-                let tunnel = params.map(|params| params.tun.unwrap_or_default());
-                let shard = tunnel.map_or(0, |tunnel| map.owner(&tunnel.key()));
-                Kind::one(shard, call)
-            }
+            _ => Kind::in_namespace(map, reader, call),
         }
     }
 
-    /// The same call at each shard.
-    fn at_all(map: &ShardMap, call: &RpcCall, merge: Merge) -> Kind {
-        let shards = 0..map.shards();
-        Kind::Steps {
-            waiting: shards.map(|shard| (shard, call.clone())).collect(),
-            merge,
-            merged: None,
+    /// A call about a namespace or its clients.
+    fn in_namespace(map: &ShardMap, reader: &NamespaceReader, call: RpcCall) -> Kind {
+        // What is wrong with `tun`, any shard says; so it does where there is none.
+        let params = read::params::<TunnelParams>(&call.params).ok();
+        let Some(key) = params.map(|params| params.tun.unwrap_or_default().key()) else {
+            return Kind::one(0, call);
+        };
+        let home = map.home(&key);
+        if !map.is_shared(key.port) {
+            return Kind::one(home, call);
+        }
+        let all = || std::iter::once(home).chain(map.away(&key));
+        let is_about_clients = |call: &RpcCall| match &call.items {
+            Items::None => macs_of(&call.params).is_some(),
+            Items::Clients(new) => !new.is_empty(),
+            Items::Macs(macs) => !macs.is_empty(),
+            Items::Query(_) => false,
+        };
+        match (call.method.as_str(), plugin_method(&call.method)) {
+            ("ctx_client_add" | "ctx_client_remove" | "ctx_client_get_info", _)
+            | (_, Some((Target::Client, ..)))
+                if is_about_clients(&call) =>
+            {
+                Kind::Clients(Box::new(OfClients::new(map, key, call)))
+            }
+            ("ctx_client_iter", _) => {
+                Kind::Page(Page::new(List::Clients(key), all().collect(), reader, call))
+            }
+            ("ctx_client_set_def_plugins", _) => Kind::at_all(all(), &call, Merge::Same),
+            (_, Some((Target::Namespace, Scope::Client, how))) => match how {
+                spec::Merge::Neighbors => {
+                    Kind::Neighbors(Neighbors::new(key, all().collect(), call))
+                }
+                spec::Merge::Counters => Kind::at_all_parts(all(), home, call, Merge::Counters),
+                spec::Merge::Same => Kind::at_all_parts(all(), home, call, Merge::Same),
+            },
+            _ => Kind::one(home, call),
         }
     }
 
-    /// A call about several namespaces, in their order; neighbors at one shard are done together.
-    fn by_tunnels(map: &ShardMap, call: RpcCall, merge: Merge) -> Kind {
+    /// The same call at some shards.
+    fn at_all(shards: impl Iterator<Item = usize>, call: &RpcCall, merge: Merge) -> Kind {
+        let mut steps = Steps::default();
+        shards.for_each(|shard| steps.push(shard, call.clone(), merge));
+        Kind::Steps(steps)
+    }
+
+    /// The same call about a plugin of a namespace at its shards, of which some may lack it.
+    fn at_all_parts(
+        shards: impl Iterator<Item = usize>,
+        home: usize,
+        call: RpcCall,
+        merge: Merge,
+    ) -> Kind {
+        let part = RpcCall {
+            is_part: true,
+            ..call.clone()
+        };
+        let mut kind = Kind::at_all(shards, &part, merge);
+        if let Kind::Steps(steps) = &mut kind {
+            steps.last = Some((home, call));
+        }
+        kind
+    }
+
+    /// A call about several namespaces, of which `parts` makes steps.
+    fn by_tunnels(
+        map: &ShardMap,
+        call: RpcCall,
+        parts: fn(&ShardMap, &RpcCall, &[(NamespaceKey, &Value)]) -> Steps,
+    ) -> Kind {
         let read = read::params::<TunnelList>(&call.params).ok();
         let read = read.and_then(|list| list.tunnels).map(|Listed(list)| list);
         let given = call.params.get("tunnels").and_then(Value::as_array);
@@ -175,100 +256,85 @@ impl Kind {
             // A wrong one is an error before any is done, and none at all is, too.
             return Kind::one(0, call);
         };
-        let mut parts: Vec<(usize, Vec<Value>)> = Vec::new();
-        for (tunnel, read) in given.iter().zip(read) {
-            let owner = map.owner(&read.key());
-            match parts.last_mut() {
-                Some((shard, part)) if *shard == owner => part.push(tunnel.clone()),
-                _ => parts.push((owner, vec![tunnel.clone()])),
-            }
-        }
-        let parts = parts.into_iter().map(|(shard, part)| {
-            let mut call = call.clone();
-            call.params["tunnels"] = Value::Array(part);
-            (shard, call)
-        });
-        Kind::Steps {
-            waiting: parts.collect(),
-            merge,
-            merged: None,
-        }
+        let keys = read.iter().map(Tunnel::key);
+        let tunnels: Vec<_> = keys.zip(given).collect();
+        Kind::Steps(parts(map, &call, &tunnels))
     }
 }
 
-/// A page of the namespaces of all shards: those of one shard, and when there are no more, of the next.
-#[derive(Debug)]
-struct Page {
-    call: RpcCall,
-    shards: usize,
-    /// The shard that is read, from its first namespace on if `is_first`.
-    shard: usize,
-    is_first: bool,
-    /// Items that are still wanted; what the user wrote, where it is no such number.
-    left: Option<u64>,
-    data: Vec<Value>,
-    is_over: bool,
-    /// The user wants to begin anew.
-    is_reset: bool,
+/// Whom a method of a plugin is about, what the plugin's state is of, and how replies make one.
+fn plugin_method(name: &str) -> Option<(Target, Scope, spec::Merge)> {
+    match commands::find(name)?.method {
+        Method::Plugin(id, method) => {
+            let scope = PLUGINS[usize::from(id.0)].scope;
+            Some((method.target, scope, method.merge))
+        }
+        Method::Core(_) => None,
+    }
 }
 
-impl Page {
-    fn new(map: &ShardMap, reader: NamespaceReader, call: RpcCall) -> Page {
-        let is_reset = call.params.get("reset") == Some(&Value::Bool(true));
-        Page {
-            shards: map.shards(),
-            shard: match is_reset {
-                true => 0,
-                false => reader.shard.min(map.shards() - 1),
-            },
-            is_first: is_reset,
-            left: call.params.get("count").and_then(Value::as_u64),
-            call,
-            data: Vec::new(),
-            is_over: false,
-            is_reset,
-        }
-    }
+/// A call about some namespaces of those that another is about.
+fn about(call: &RpcCall, tunnels: Vec<Value>) -> RpcCall {
+    let mut call = call.clone();
+    call.params["tunnels"] = Value::Array(tunnels);
+    call
+}
 
-    fn has_more(&self) -> bool {
-        !self.is_over
+/// Calls to the homes of namespaces, in their order; neighbors at one shard are done together.
+fn at_homes(
+    map: &ShardMap,
+    call: &RpcCall,
+    tunnels: &[(NamespaceKey, &Value)],
+    merge: Merge,
+) -> Steps {
+    let mut steps = Steps::default();
+    for run in tunnels.chunk_by(|(a, _), (b, _)| map.home(a) == map.home(b)) {
+        let part = run.iter().map(|(_, tunnel)| (*tunnel).clone());
+        steps.push(map.home(&run[0].0), about(call, part.collect()), merge);
     }
+    steps
+}
 
-    fn next_part(&mut self) -> Option<(usize, RpcCall)> {
-        if self.is_over {
-            return None;
-        }
-        let mut call = self.call.clone();
-        if let Value::Object(params) = &mut call.params {
-            if self.shard > 0 || self.is_first {
-                params.insert("reset".to_owned(), json!(self.is_first));
-            }
-            if let Some(left) = self.left {
-                params.insert("count".to_owned(), json!(left));
-            }
-        }
-        Some((self.shard, call))
-    }
+/// Namespaces come at their homes; other shards have a part of them when they have clients.
+fn add_parts(map: &ShardMap, call: &RpcCall, tunnels: &[(NamespaceKey, &Value)]) -> Steps {
+    at_homes(map, call, tunnels, Merge::Same)
+}
 
-    fn handle_reply(&mut self, reply: Value, reader: &mut NamespaceReader) -> Option<Value> {
-        if let Value::Array(items) = &reply["data"] {
-            self.left = self
-                .left
-                .map(|left| left.saturating_sub(items.len() as u64));
-            self.data.extend(items.iter().cloned());
-        }
-        let is_full = self.left.is_none_or(|left| left == 0);
-        let is_last = self.shard + 1 == self.shards;
-        reader.shard = self.shard;
-        if !is_full && !is_last {
-            (self.shard, self.is_first) = (self.shard + 1, true);
-            return None;
-        }
-        self.is_over = true;
-        Some(match (self.data.is_empty(), self.is_reset) {
-            (false, _) => json!({"empty": false, "stopped": false, "data": self.data}),
-            (true, true) => json!({"empty": true, "stopped": false, "data": null}),
-            (true, false) => json!({"empty": false, "stopped": true, "data": null}),
-        })
+/// What the homes say, and then what others have besides.
+fn info_parts(map: &ShardMap, call: &RpcCall, tunnels: &[(NamespaceKey, &Value)]) -> Steps {
+    let mut steps = at_homes(map, call, tunnels, Merge::Lists);
+    let mut seen = HashSet::new();
+    let mut away = vec![Vec::new(); map.shards()];
+    for (key, tunnel) in tunnels.iter().filter(|(key, _)| seen.insert(*key)) {
+        map.away(key)
+            .for_each(|shard| away[shard].push((*tunnel).clone()));
     }
+    for (shard, tunnels) in away.into_iter().enumerate() {
+        if !tunnels.is_empty() {
+            steps.push(shard, about(call, tunnels), Merge::Infos);
+        }
+    }
+    steps
+}
+
+/// A namespace goes where no shard has clients of it: from its home, and then from the others.
+fn remove_parts(map: &ShardMap, call: &RpcCall, tunnels: &[(NamespaceKey, &Value)]) -> Steps {
+    let is_whole = |(key, _): &(NamespaceKey, &Value)| !map.is_shared(key.port);
+    if tunnels.iter().all(is_whole) {
+        return at_homes(map, call, tunnels, Merge::Same);
+    }
+    let mut steps = Steps::default();
+    for (key, tunnel) in tunnels {
+        let mut question = call.with(Items::Query(Query::IsEmpty));
+        question.params["tun"] = (*tunnel).clone();
+        for shard in map.away(key) {
+            steps.push(shard, question.clone(), Merge::Same);
+        }
+        let part = about(call, vec![(*tunnel).clone()]);
+        steps.push(map.home(key), part.clone(), Merge::Same);
+        for shard in map.away(key) {
+            steps.push(shard, part.clone(), Merge::Same);
+        }
+    }
+    steps
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::emulation::{names as names_of, plugin_id};
+
 /// How the replies of shards make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merge {
@@ -11,6 +13,8 @@ pub(super) enum Merge {
     Lists,
     /// Tables of counters by their names.
     Counters,
+    /// Descriptions of namespaces, by parts: the first has the namespaces, others clients and plugins of them.
+    Infos,
 }
 
 /// Counters of the process, or of its time: they are those of one shard.
@@ -22,6 +26,11 @@ impl Merge {
     /// Adds the reply of the next shard.
     pub(super) fn add(self, merged: &mut Value, next: Value) {
         match (self, merged, next) {
+            // Where a shard has nothing to say.
+            (_, merged @ Value::Null, next) => *merged = next,
+            (Merge::Infos, Value::Array(merged), Value::Array(next)) => {
+                next.iter().for_each(|next| add_info(merged, next));
+            }
             (Merge::Lists, Value::Array(merged), Value::Array(next)) => merged.extend(next),
             (Merge::Counters, Value::Object(merged), Value::Object(next)) => {
                 for (name, table) in next {
@@ -36,6 +45,29 @@ impl Merge {
             }
             _ => {}
         }
+    }
+}
+
+/// Adds the clients and plugins of a namespace on another shard.
+fn add_info(merged: &mut [Value], next: &Value) {
+    let is_same = |info: &&mut Value| {
+        ["vport", "tci", "tpid"]
+            .iter()
+            .all(|key| info[key] == next[key])
+    };
+    for info in merged.iter_mut().filter(is_same) {
+        let clients = [&info["active_clients"], &next["active_clients"]];
+        info["active_clients"] = json!(
+            clients
+                .iter()
+                .filter_map(|count| count.as_u64())
+                .sum::<u64>()
+        );
+        let lists = [&info["plug_names"], &next["plug_names"]];
+        let names = lists.iter().filter_map(|list| list.as_array()).flatten();
+        let plugins = names.filter_map(|name| plugin_id(name.as_str()?).ok());
+        let set = plugins.into_iter().fold(0, |set, id| set | 1 << id.0);
+        info["plug_names"] = json!(names_of(set));
     }
 }
 

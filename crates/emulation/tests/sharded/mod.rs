@@ -1,8 +1,10 @@
 //! Emulated clients on any number of shards, as one emulation.
 
+use std::sync::Arc;
+
 use allosaur_api::Error;
 use allosaur_emulation::rpc::call::RpcCall;
-use allosaur_emulation::shards::{NamespaceReader, ShardMap, ShardedCall};
+use allosaur_emulation::shards::{FrameRoute, FrameRouter, NamespaceReader, ShardMap, ShardedCall};
 use allosaur_emulation::transmit::Transmit;
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::time::Nanos;
@@ -15,7 +17,8 @@ const PART: usize = 2;
 
 /// Shards that are driven as one.
 pub(crate) struct Sharded {
-    map: ShardMap,
+    map: Arc<ShardMap>,
+    router: FrameRouter,
     shards: Vec<Emulation>,
     reader: NamespaceReader,
     handle: Value,
@@ -26,13 +29,18 @@ pub(crate) struct Sharded {
 impl Sharded {
     /// So many of them.
     pub(crate) fn new(settings: &Settings, now: Nanos, shards: usize) -> Sharded {
-        let map = ShardMap::new(vec![(0..shards).collect(); PORTS], shards);
+        let map = Arc::new(ShardMap::new(vec![(0..shards).collect(); PORTS], shards));
         let shard = |shard| {
-            let settings = settings.clone();
-            Emulation::new(Settings { shard, ..settings }, now)
+            let settings = Settings {
+                shard,
+                shards: Some(Arc::clone(&map)),
+                ..settings.clone()
+            };
+            Emulation::new(settings, now)
         };
         let mut sharded = Sharded {
-            map,
+            router: FrameRouter::new(Arc::clone(&map)),
+            map: Arc::clone(&map),
             shards: (0..shards as u32).map(shard).collect(),
             reader: NamespaceReader::default(),
             handle: Value::Null,
@@ -55,7 +63,7 @@ impl Sharded {
             params.insert("api_h".to_owned(), self.handle.clone());
         }
         let call = RpcCall::new(method, params);
-        let mut call = ShardedCall::new(&self.map, self.reader, call);
+        let mut call = ShardedCall::new(&self.map, &self.reader, call);
         loop {
             let (shard, part) = call.poll_part(PART).expect("it is not over");
             self.parts[shard] += 1;
@@ -67,8 +75,23 @@ impl Sharded {
     }
 
     pub(crate) fn handle_frame(&mut self, now: Nanos, port: u16, frame: &[u8]) {
-        let owner = self.map.owner_of_frame(port, frame);
-        self.shards[owner].handle_frame(now, port, frame);
+        for (shard, emulation) in self.shards.iter_mut().enumerate() {
+            while let Some(placement) = emulation.poll_placement() {
+                self.router.handle_placement(shard, placement);
+            }
+        }
+        match self.router.route(port, frame) {
+            FrameRoute::One(shard) => self.shards[shard].handle_frame(now, port, frame),
+            FrameRoute::All { counting } => {
+                for (shard, emulation) in self.shards.iter_mut().enumerate() {
+                    if shard == counting {
+                        emulation.handle_frame(now, port, frame);
+                    } else if self.router.has_copy(port, counting, shard) {
+                        emulation.handle_copy(now, port, frame);
+                    }
+                }
+            }
+        }
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Nanos) {

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use allosaur_api::Error;
+use allosaur_emulation::placements::Placement;
 use allosaur_emulation::rpc::call::RpcCall;
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
@@ -97,7 +98,7 @@ impl EmulatedClients {
     /// that is started again.
     fn advance(&mut self, now: Nanos) {
         if self.emulation.poll_shutdown().is_some_and(|at| at <= now) {
-            self.emulation = Emulation::new(self.settings.clone(), now);
+            self.emulation.restart(self.settings.clone(), now);
             (self.inhabited, self.changes) = (0, 0);
             if let Some(exports) = &mut self.exports {
                 exports.reset();
@@ -220,6 +221,18 @@ impl EmulatedClients {
     #[inline]
     pub fn handle_frame(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
         self.emulation.handle_frame(at, port.into(), frame);
+    }
+
+    /// The same of a frame for all clients of a namespace, which another thread counts.
+    #[inline]
+    pub fn handle_copy(&mut self, at: Nanos, port: PortIndex, frame: &[u8]) {
+        self.emulation.handle_copy(at, port.into(), frame);
+    }
+
+    /// The next thing to tell who shares frames out: where a client is.
+    #[inline]
+    pub fn poll_placement(&mut self) -> Option<Placement> {
+        self.emulation.poll_placement()
     }
 
     /// So many frames were lost on the way here from who received them.

@@ -1,14 +1,16 @@
 //! How emulated clients come to data threads, and others to them: frames that were received, control, and
 //! the thread that takes their requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use allosaur_emulation::Settings;
+use allosaur_emulation::namespace::NamespaceKey;
+use allosaur_emulation::ready::ReadyClients;
 use allosaur_emulation::shards::{NamespaceReader, ShardMap, ShardedCall};
 use allosaur_port::tap::tap;
 
-use super::client_frames::{ClientFrames, ClientLink, InhabitedPorts};
+use super::client_frames::{ClientFrames, ClientLink, InhabitedPorts, placements};
 use super::data::{ClientLinks, EmulationState};
 use super::exports::ExportThread;
 use super::refusal::{Refusal, refused};
@@ -31,6 +33,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) layout: &'a Layout,
     /// Each wakes a data thread.
     pub(super) wakers: &'a [Waker],
+    /// Wakes the receive thread that hands frames over.
+    pub(super) receiver: &'a Waker,
     pub(super) inhabited: &'a InhabitedPorts,
     pub(super) counters: &'a Counters,
     pub(super) clock: &'a Clock,
@@ -54,6 +58,8 @@ pub(super) struct EmulationLinks {
     questions: Vec<ClientSender>,
     /// Calls of control that are under way.
     running: BTreeMap<QuestionId, ControlCall>,
+    /// Questions of control which clients are ready.
+    searching: BTreeMap<QuestionId, Search>,
     reader: NamespaceReader,
     calls: Option<CallLinks>,
     /// What writes files, sends and posts for the clients of each data thread, where it is allowed.
@@ -66,6 +72,16 @@ struct ControlCall {
     call: ShardedCall,
     number: u64,
     usage: Option<ProcessUsage>,
+}
+
+/// Which clients of a namespace are ready, asked of one data thread after the other.
+#[derive(Debug)]
+struct Search {
+    namespace: NamespaceKey,
+    is_ipv6: bool,
+    /// Those that were not asked yet; the home is the first.
+    cores: VecDeque<usize>,
+    found: Option<ReadyClients>,
 }
 
 /// The ways of the thread that takes requests.
@@ -112,18 +128,21 @@ impl EmulatedParts {
             let (call, from_calls) = channel(waker, &calls.notify);
             questions.push(question);
             calls.requests.push(call);
-            let (clients, export) = clients(settings, core, surroundings)?;
+            let (clients, export) = clients(settings, core, &map, surroundings)?;
             exports.extend(export);
             let (frames_in, frames_out) = tap();
+            let (placements_in, placements_out) = placements(surroundings.receiver.clone());
             let links = ClientLinks {
                 frames: frames_out,
                 requests: vec![from_control, from_calls],
                 inhabited: inhabited.of(core),
+                placements: placements_in,
             };
             states.push(EmulationState::new(clients, links, ports));
             let waker = waker.clone();
             frames.push(ClientLink {
                 frames: frames_in,
+                placements: placements_out,
                 wake: Box::new(move || waker.wake()),
             });
         }
@@ -134,6 +153,7 @@ impl EmulatedParts {
                 map,
                 questions,
                 running: BTreeMap::new(),
+                searching: BTreeMap::new(),
                 reader: NamespaceReader::default(),
                 calls: Some(calls),
                 _exports: exports,
@@ -146,10 +166,12 @@ impl EmulatedParts {
 fn clients(
     settings: &Settings,
     core: usize,
+    map: &Arc<ShardMap>,
     surroundings: Surroundings<'_>,
 ) -> Result<(EmulatedClients, Option<ExportThread>), Refusal> {
     let settings = Settings {
         shard: core as u32,
+        shards: Some(Arc::clone(map)),
         ..settings.clone()
     };
     let (export, channel) = match settings.exports {
@@ -176,16 +198,23 @@ impl EmulationLinks {
     /// Asks the data threads that have the clients it is about.
     pub(super) fn ask(&mut self, question: QuestionId, request: EmulationRequest) {
         match request {
-            EmulationRequest::ReadyClients { namespace, .. } => {
-                let core = self.map.owner(&namespace);
-                self.questions[core].send(question, request);
+            EmulationRequest::ReadyClients { namespace, is_ipv6 } => {
+                let home = std::iter::once(self.map.home(&namespace));
+                let search = Search {
+                    namespace,
+                    is_ipv6,
+                    cores: home.chain(self.map.away(&namespace)).collect(),
+                    found: None,
+                };
+                self.searching.insert(question, search);
+                self.search_on(question);
             }
             EmulationRequest::Call {
                 call,
                 number,
                 usage,
             } => {
-                let call = ShardedCall::new(&self.map, self.reader, call);
+                let call = ShardedCall::new(&self.map, &self.reader, call);
                 let running = ControlCall {
                     call,
                     number,
@@ -212,13 +241,51 @@ impl EmulationLinks {
         }
     }
 
+    /// Asks the next data thread of a search.
+    fn search_on(&mut self, question: QuestionId) {
+        let search = self.searching.get_mut(&question);
+        let Some(search) = search else { return };
+        if let Some(core) = search.cores.pop_front() {
+            let request = EmulationRequest::ReadyClients {
+                namespace: search.namespace,
+                is_ipv6: search.is_ipv6,
+            };
+            self.questions[core].send(question, request);
+        }
+    }
+
+    /// What one data thread found; all of it, when that was the last.
+    fn note_found(
+        &mut self,
+        question: QuestionId,
+        found: Option<ReadyClients>,
+    ) -> Option<EmulationAnswer> {
+        let search = self.searching.get_mut(&question)?;
+        match (&mut search.found, found) {
+            (Some(all), Some(found)) => all.add(found),
+            (None, found) => search.found = found,
+            (Some(_), None) => {}
+        }
+        // Without a home there is no such namespace.
+        if search.found.is_some() && !search.cores.is_empty() {
+            self.search_on(question);
+            return None;
+        }
+        let found = self.searching.remove(&question)?.found;
+        Some(EmulationAnswer::ReadyClients(found))
+    }
+
     /// The next answer, when all data threads that have a part in it have answered.
     pub(super) fn poll_answer(&mut self) -> Option<(QuestionId, Answer)> {
         loop {
             let mut answers = self.questions.iter_mut();
             let (question, answer) = answers.find_map(RequestSender::receive)?;
-            let EmulationAnswer::Called(reply) = answer else {
-                return Some((question, answer.into()));
+            let reply = match answer {
+                EmulationAnswer::Called(reply) => reply,
+                EmulationAnswer::ReadyClients(found) => match self.note_found(question, found) {
+                    Some(answer) => return Some((question, answer.into())),
+                    None => continue,
+                },
             };
             let running = self.running.get_mut(&question)?;
             match running.call.handle_reply(reply, &mut self.reader) {

@@ -258,6 +258,7 @@ impl Threads {
             ports: self.ports.len(),
             layout: context.layout,
             wakers,
+            receiver: &self.receive_wakers[0],
             inhabited,
             counters: context.counters,
             clock: context.clock,

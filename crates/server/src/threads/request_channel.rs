@@ -100,13 +100,23 @@ impl<Q, A> RequestReceiver<Q, A> {
     /// it is answered: who has stopped something and then reads its counters shall have them all.
     /// Returns whether there was one.
     pub fn answer(&mut self, answer: impl FnOnce(Q) -> A) -> bool {
-        let Ok((question, request)) = self.questions.pop() else {
+        let Some((question, request)) = self.take_question() else {
             return false;
         };
-        let answered = self.answers.push((question, answer(request)));
+        self.give_answer(question, answer(request));
+        true
+    }
+
+    /// Takes the next question, which [`give_answer`](RequestReceiver::give_answer) is for.
+    pub fn take_question(&mut self) -> Option<(QuestionId, Q)> {
+        self.questions.pop().ok()
+    }
+
+    /// Gives the answer to the question that was taken.
+    pub fn give_answer(&mut self, question: QuestionId, answer: A) {
+        let answered = self.answers.push((question, answer));
         debug_assert!(answered.is_ok(), "there is room for all that are under way");
         self.control.notify();
-        true
     }
 }
 

@@ -12,7 +12,9 @@ use allosaur_port::{RxQueue, TxQueue};
 use allosaur_server::control::QuestionId;
 use allosaur_server::counters::{Counters, Snapshot};
 use allosaur_server::emulation::{EmulatedClients, EmulationAnswer, EmulationRequest};
-use allosaur_server::threads::client_frames::{ClientFrames, ClientLink, InhabitedPorts};
+use allosaur_server::threads::client_frames::{
+    ClientFrames, ClientLink, InhabitedPorts, placements,
+};
 use allosaur_server::threads::clock::{Clock, Hand};
 use allosaur_server::threads::data::{
     ClientLinks, DataThread, EmulationState, Report, WorkerCommand,
@@ -63,8 +65,10 @@ impl World {
             let (control, mail) = mailbox(&notify(), &waker);
             let (sender, receiver) = request_channel(waker.clone(), notify());
             let ((frames_in, frames), (tap_in, tap_out)) = (tap(), tap());
+            let (placements_in, placements_out) = placements(waker.clone());
             let settings = Settings {
                 shard: core as u32,
+                shards: Some(Arc::clone(&map)),
                 ..Settings::default()
             };
             let clients = EmulatedClients::new(settings, 1, clock.now_ns());
@@ -72,6 +76,7 @@ impl World {
                 frames,
                 requests: vec![receiver],
                 inhabited: inhabited.of(core),
+                placements: placements_in,
             };
             let state = EmulationState::new(clients, client_links, 1);
             let block = counters.cores[core].clone();
@@ -83,6 +88,7 @@ impl World {
             all_mail.push(control);
             links.push(ClientLink {
                 frames: frames_in,
+                placements: placements_out,
                 wake: Box::new(move || waker.wake()),
             });
         }
@@ -127,7 +133,7 @@ impl World {
     /// Adds ten clients with ARP to a VLAN, on the thread that has it.
     fn add(&mut self, vlan: u16) {
         let tunnel = json!({"vport": 0, "tci": [vlan, 0]});
-        let core = self.map.owner_of_frame(0, &arp_request(vlan, 0));
+        let core = self.map.home_of_frame(0, &arp_request(vlan, 0));
         self.ask(core, "ctx_add", json!({"tunnels": [tunnel]}));
         let client = |number: u8| json!({"mac": [2, 0, 0, 0, vlan as u8, number], "ipv4": [10, 0, 0, number], "plugs": {"arp": {}}});
         let clients: Vec<Value> = (0..10).map(client).collect();

@@ -11,7 +11,10 @@ use allosaur_engine::transmit::PortIndex;
 use allosaur_port::tap::{TapOut, tap};
 use allosaur_server::emulation::{EmulatedClients, EmulationAnswer, EmulationRequest};
 use allosaur_server::rx_taps::{PortRequest, RxTaps, ServiceMask, ServiceMode};
-use allosaur_server::threads::client_frames::{ClientFrames, ClientLink, InhabitedPorts};
+use allosaur_server::threads::client_frames::{
+    COPY, ClientFrames, ClientLink, InhabitedPorts, placements,
+};
+use allosaur_server::threads::waker::Waker;
 use serde_json::{Value, json};
 
 const PORTS: usize = 2;
@@ -101,8 +104,10 @@ fn taps(threads: usize) -> (RxTaps, Vec<TapOut>, InhabitedPorts, Arc<AtomicUsize
     for _ in 0..threads {
         let ((frames, end), woken) = (tap(), Arc::clone(&woken));
         ends.push(end);
+        let receiver = Waker::new().expect("a file descriptor");
         links.push(ClientLink {
             frames,
+            placements: placements(receiver).1,
             wake: Box::new(move || _ = woken.fetch_add(1, Ordering::Relaxed)),
         });
     }
@@ -158,7 +163,7 @@ fn frames_are_handed_over_whatever_the_service_mode_of_the_port_shows() {
 }
 
 #[test]
-fn each_data_thread_gets_the_frames_of_its_namespaces() {
+fn a_frame_for_all_is_counted_by_the_home_and_the_others_get_copies() {
     let (mut taps, mut ends, inhabited, _) = taps(2);
     inhabited.of(0).set(0b1);
     inhabited.of(1).set(0b1);
@@ -173,10 +178,29 @@ fn each_data_thread_gets_the_frames_of_its_namespaces() {
     }
     taps.poll_transmit(10, |_, _| true);
     for (thread, end) in ends.iter_mut().enumerate() {
-        let vlans = (1..=20).filter(|vlan| usize::from(*vlan) % 2 == thread);
-        let expected: Vec<_> = vlans.map(|vlan| (0, tagged(vlan))).collect();
+        let number = |vlan: u8| match usize::from(vlan) % 2 == thread {
+            true => 0,
+            false => COPY,
+        };
+        let expected: Vec<_> = (1..=20).map(|vlan| (number(vlan), tagged(vlan))).collect();
         assert_eq!(handed_over(end), expected);
     }
+}
+
+#[test]
+fn a_frame_to_one_client_is_handed_over_to_its_thread_alone() {
+    let (mut taps, mut ends, inhabited, _) = taps(2);
+    inhabited.of(0).set(0b1);
+    taps.refresh();
+    for number in 0..100 {
+        let mut frame = vec![2, 0, 0, number, 0, 0, 2, 0, 0, 9, 9, 9, 8, 0];
+        frame.resize(60, 0);
+        taps.handle_received(10, 0, &frame);
+    }
+    taps.poll_transmit(10, |_, _| true);
+    let counts = [0, 1].map(|thread| handed_over(&mut ends[thread]).len());
+    assert_eq!(counts[0] + counts[1], 100);
+    assert!(counts.iter().all(|count| *count > 25), "{counts:?}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::plugin::{Context, Event, Plugin, PluginError, SocketEvent, SocketId, 
 use crate::plugins::transport::{ConnectError, Owned, with_connections};
 use crate::slab::Slab;
 use crate::sockets::{Datagram, Protocol};
-use crate::spec::{Keys, Spec, client_counters};
+use crate::spec::{Keys, Scope, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -44,6 +44,7 @@ pub static SPEC: Spec = Spec {
         "templates",
         "data",
     ]),
+    scope: Scope::Namespace,
     create: |_, init| Ok(Box::new(AppSim::new(init)?)),
 };
 

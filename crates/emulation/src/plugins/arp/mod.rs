@@ -23,7 +23,8 @@ use crate::params::Params;
 use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
 use crate::read::{Done, Ipv4, Mac};
 use crate::spec::{
-    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, namespace_counters,
+    Keys, OfClient, OfNamespace, Scope, Spec, about_client, about_namespace, namespace_counters,
+    neighbor_pages,
 };
 use crate::timers::TimerId;
 
@@ -62,7 +63,7 @@ pub static SPEC: Spec = Spec {
                 params: r#"{"tun": {"vport": 0}, "reset": true, "count": 255}"#,
                 result: r#"{"empty": false, "stopped": false, "data": [{"ipv4": [1, 1, 1, 1], "refc": 1, "state": 18, "resolve": true, "mac": [0, 0, 2, 0, 0, 1]}]}"#,
             },
-            ..about_namespace(&OfNamespace(Arp::neighbors))
+            ..neighbor_pages(&OfNamespace(Arp::neighbors))
         },
         Command {
             name: "arp_c_cmd_query",
@@ -77,7 +78,8 @@ pub static SPEC: Spec = Spec {
     ],
     counters: &[("", ArpCounters::META)],
     keys: Keys::Only(&["timer", "timer_disable", "enable"]),
-    create: |_, _| Ok(Box::new(Arp::new())),
+    scope: Scope::Client,
+    create: |context, _| Ok(Box::new(Arp::new(context))),
 };
 
 crate::counters! {
@@ -173,14 +175,19 @@ impl Plugin for Arp {
 
     fn handle_frame(&mut self, context: &mut Context<'_>, frame: &Frame<'_>) {
         let Ok(header) = ArpHeader::parse(frame.packet()) else {
-            self.counters.rx_too_short += 1;
+            self.counters.rx_too_short += u64::from(!frame.is_copy);
             return;
         };
         match header.operation {
             ArpOperation::REQUEST => {
-                self.counters.rx_query += 1;
+                self.counters.rx_query += u64::from(!frame.is_copy);
                 self.learn(context, &header);
-                self.answer(context, &header);
+                self.answer(context, &header, frame.is_copy);
+            }
+            ArpOperation::REPLY if frame.is_copy => {
+                if !frame.destination().is_broadcast() {
+                    self.learn(context, &header);
+                }
             }
             ArpOperation::REPLY if frame.destination().is_broadcast() => {
                 self.counters.rx_broadcast_reply += 1;
@@ -189,7 +196,7 @@ impl Plugin for Arp {
                 self.counters.rx_reply += 1;
                 self.learn(context, &header);
             }
-            _ => self.counters.rx_wrong_operation += 1,
+            _ => self.counters.rx_wrong_operation += u64::from(!frame.is_copy),
         }
     }
 
@@ -332,10 +339,10 @@ impl Arp {
 }
 
 impl Arp {
-    fn new() -> Arp {
+    fn new(context: &Context<'_>) -> Arp {
         Arp {
             counters: ArpCounters::default(),
-            cache: NeighborCache::new(CLIENT_TAG + 1),
+            cache: NeighborCache::new(CLIENT_TAG + 1, context.namespace.rank()),
             clients: ClientMap::default(),
             telling: VecDeque::new(),
             is_enabled: true,
@@ -462,11 +469,11 @@ impl Arp {
     }
 
     #[inline]
-    fn answer(&mut self, context: &mut Context<'_>, asked: &ArpHeader) {
+    fn answer(&mut self, context: &mut Context<'_>, asked: &ArpHeader, is_copy: bool) {
         let client = context.namespace.clients.by_ipv4(asked.target_ip);
         let client = client.filter(|&client| context.has_this(client));
         let Some(client) = client.and_then(|client| context.client(client)) else {
-            self.counters.rx_query_not_for_us += 1;
+            self.counters.rx_query_not_for_us += u64::from(!is_copy);
             return;
         };
         let mac = client.mac;

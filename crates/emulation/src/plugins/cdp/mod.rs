@@ -9,7 +9,7 @@ use allosaur_packet::network::checksum::Sum;
 use super::announcement::{self, Announcement, Announcers, PAYLOAD_BYTES_MAX, Protocol};
 use crate::params::Params;
 use crate::plugin::PluginError;
-use crate::spec::{Keys, Spec, client_counters};
+use crate::spec::{Keys, Scope, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -21,6 +21,7 @@ pub static SPEC: Spec = Spec {
     )],
     counters: &[("", CdpCounters::META)],
     keys: Keys::Only(&["timer", "ver", "cs", "options"]),
+    scope: Scope::Client,
     create: |_, _| Ok(Box::<Announcers<Cdp>>::default()),
 };
 

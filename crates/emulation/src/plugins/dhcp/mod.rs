@@ -23,7 +23,7 @@ use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
 use crate::plugin::Context;
 use crate::plugins::lease::{INFINITE_S, LeaseClient, LeasePlugin, LeaseTimes, State, Step};
-use crate::spec::{Keys, Spec, client_counters};
+use crate::spec::{Keys, Scope, Spec, client_counters};
 use crate::timers::TimerId;
 use crate::udp::{Macs, Service, TIME_TO_LIVE};
 
@@ -37,6 +37,7 @@ pub static SPEC: Spec = Spec {
     )],
     counters: &[("", DhcpCounters::META)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
+    scope: Scope::Client,
     create: |_, _| Ok(Box::<LeasePlugin<DhcpClient>>::default()),
 };
 

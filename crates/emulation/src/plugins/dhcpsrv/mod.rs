@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
 use crate::plugin::{Context, Plugin, PluginError, Timeout};
-use crate::spec::{Keys, Spec, client_counters};
+use crate::spec::{Keys, Scope, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -37,6 +37,7 @@ pub static SPEC: Spec = Spec {
         "pools",
         "options",
     ]),
+    scope: Scope::Namespace,
     create: |_, _| Ok(Box::<DhcpServers>::default()),
 };
 

@@ -25,7 +25,7 @@ use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
 use crate::plugin::Context;
 use crate::plugins::lease::{INFINITE_S, LeaseClient, LeasePlugin, LeaseTimes, State, Step};
-use crate::spec::{Keys, Spec, client_counters};
+use crate::spec::{Keys, Scope, Spec, client_counters};
 use crate::timers::TimerId;
 use crate::udp::{Macs, Service};
 
@@ -39,6 +39,7 @@ pub static SPEC: Spec = Spec {
     )],
     counters: &[("", Dhcpv6Counters::META)],
     keys: Keys::Only(&["timerd", "timero", "options"]),
+    scope: Scope::Client,
     create: |_, _| Ok(Box::<LeasePlugin<Dhcpv6Client>>::default()),
 };
 

@@ -23,7 +23,7 @@ use crate::params::{Params, mismatch};
 use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
 use crate::read::{Done, Listable, Listed};
 use crate::sockets::Datagram;
-use crate::spec::{Keys, OfClient, Spec, about_client, client_counters, namespace_counters};
+use crate::spec::{Keys, OfClient, Scope, Spec, about_client, client_counters, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -108,6 +108,7 @@ pub static SPEC: Spec = Spec {
         "auto_play",
         "auto_play_params",
     ]),
+    scope: Scope::Namespace,
     create: |context, init| Ok(Box::new(Dns::new(context, init)?)),
 };
 

@@ -24,7 +24,7 @@ use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
 use crate::params::Params;
 use crate::plugin::{Context, Plugin, PluginError, Timeout};
-use crate::spec::{Keys, OfNamespace, Spec, about_namespace, client_counters};
+use crate::spec::{Keys, OfNamespace, Scope, Spec, about_namespace, client_counters};
 use crate::target::MacParams;
 use crate::timers::TimerId;
 
@@ -50,6 +50,7 @@ pub static SPEC: Spec = Spec {
     ],
     counters: &[("", Dot1xCounters::META), ("", tunnel::TlsCounters::META)],
     keys: Keys::Only(&init::KEYS),
+    scope: Scope::Namespace,
     create: |_, init| {
         let init = Params::object(init, "dot1x.Dot1xCfg")?;
         Ok(Box::new(Dot1x {

@@ -18,7 +18,7 @@ use crate::namespace::Namespace;
 use crate::ping::{EchoRequest, PingParams, Pings, write_payload};
 use crate::plugin::{Context, Plugin, PluginError, Timeout};
 use crate::read::{Done, Ipv4};
-use crate::spec::{Keys, OfClient, Spec, about_client, namespace_counters};
+use crate::spec::{Keys, OfClient, Scope, Spec, about_client, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -66,6 +66,7 @@ pub static SPEC: Spec = Spec {
     ],
     counters: &[("", IcmpCounters::META)],
     keys: Keys::Only(&[]),
+    scope: Scope::Client,
     create: |_, _| Ok(Box::new(Icmp::new())),
 };
 
@@ -122,12 +123,12 @@ impl Plugin for Icmp {
         match segment.first() {
             Some(&ECHO_REQUEST) => self.answer(context, frame),
             Some(&TIMESTAMP_REQUEST) if segment.len() < TIMESTAMP_BYTES => {
-                self.counters.rx_too_short += 1;
+                self.counters.rx_too_short += u64::from(!frame.is_copy);
             }
             Some(&TIMESTAMP_REQUEST) => self.answer(context, frame),
             Some(&ECHO_REPLY) => self.receive_reply(context, frame),
             Some(&DESTINATION_UNREACHABLE) => self.receive_unreachable(context, frame),
-            _ => self.counters.rx_unhandled += 1,
+            _ => self.counters.rx_unhandled += u64::from(!frame.is_copy),
         }
     }
 
@@ -172,7 +173,7 @@ impl Icmp {
         let client = context.namespace.clients.by_ipv4(destination);
         let client = client.filter(|&client| context.has_this(client));
         let Some(client) = client.and_then(|client| context.client(client)) else {
-            self.counters.rx_no_client += 1;
+            self.counters.rx_no_client += u64::from(!frame.is_copy);
             return;
         };
         if client.mac != frame.destination() || source.is_multicast() || source.is_broadcast() {
@@ -210,7 +211,7 @@ impl Icmp {
     fn addressed(&mut self, context: &Context<'_>, frame: &Frame<'_>) -> Option<ClientId> {
         let client = context.namespace.clients.by_mac(frame.destination());
         let client = client.filter(|&client| context.has_this(client));
-        self.counters.rx_no_client += u64::from(client.is_none());
+        self.counters.rx_no_client += u64::from(client.is_none() && !frame.is_copy);
         client
     }
 

@@ -27,7 +27,7 @@ use crate::multicast::{Family, Mute};
 use crate::namespace::Namespace;
 use crate::plugin::{Context, Plugin, PluginError, Timeout};
 use crate::read::{self, Listable};
-use crate::spec::{Keys, Spec, namespace_counters};
+use crate::spec::{Keys, Scope, Spec, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -75,6 +75,7 @@ pub static SPEC: Spec = Spec {
     ],
     counters: &[("", <Ipv4 as Family>::META)],
     keys: Keys::Only(&["mtu", "dmac", "vec", "version"]),
+    scope: Scope::Namespace,
     create: |_, init| {
         Ok(Box::new(Igmp {
             membership: Membership::new(init, 0)?,

@@ -32,7 +32,7 @@ use crate::params::{Params, mismatch};
 use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
 use crate::read::Done;
 use crate::spec::{
-    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, client_counters,
+    Keys, OfClient, OfNamespace, Scope, Spec, about_client, about_namespace, client_counters,
     namespace_counters,
 };
 
@@ -94,6 +94,7 @@ pub static SPEC: Spec = Spec {
         ("http", counters::HttpCounters::META),
     ],
     keys: Keys::Own,
+    scope: Scope::Namespace,
     create: |context, init| Ok(Box::new(Ipfix::new(context, init)?)),
 };
 

@@ -27,7 +27,7 @@ use crate::ping::{EchoRequest, PingParams, Pings, write_payload};
 use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
 use crate::read::{self, Done};
 use crate::spec::{
-    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, namespace_counters,
+    Keys, OfClient, OfNamespace, Scope, Spec, about_client, about_namespace, namespace_counters,
 };
 use mld::Ipv6;
 use nd::{NdNeighbor, NeighborDiscovery};
@@ -136,6 +136,7 @@ pub static SPEC: Spec = Spec {
         "nd_timer",
         "nd_timer_disable",
     ]),
+    scope: Scope::Namespace,
     create: |_, init| {
         Ok(Box::new(Ipv6Plugin {
             counters: PingCounters::default(),

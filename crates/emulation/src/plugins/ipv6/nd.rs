@@ -176,7 +176,7 @@ impl NeighborDiscovery {
     pub(super) fn new() -> Self {
         NeighborDiscovery {
             counters: NdCounters::default(),
-            cache: NeighborCache::new(TAG_CACHE),
+            cache: NeighborCache::new(TAG_CACHE, 0),
             clients: ClientMap::default(),
             count: 0,
             solicitations: 0,

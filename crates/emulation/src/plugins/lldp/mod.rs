@@ -7,7 +7,7 @@ use allosaur_packet::link::ethernet::EtherType;
 use super::announcement::{self, Announcement, Announcers, PAYLOAD_BYTES_MAX, Protocol};
 use crate::params::Params;
 use crate::plugin::PluginError;
-use crate::spec::{Keys, Spec, client_counters};
+use crate::spec::{Keys, Scope, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -19,6 +19,7 @@ pub static SPEC: Spec = Spec {
     )],
     counters: &[("", LldpCounters::META)],
     keys: Keys::Only(&["timer", "options"]),
+    scope: Scope::Client,
     create: |_, _| Ok(Box::<Announcers<Lldp>>::default()),
 };
 

@@ -30,7 +30,7 @@ use crate::namespace::Namespace;
 use crate::plugin::{Context, Plugin, PluginError, Timeout};
 use crate::read::{Done, Listable, Listed};
 use crate::spec::{
-    Keys, OfClient, OfNamespace, Spec, about_client, about_namespace, client_counters,
+    Keys, OfClient, OfNamespace, Scope, Spec, about_client, about_namespace, client_counters,
     namespace_counters,
 };
 use crate::udp::Service;
@@ -104,6 +104,7 @@ pub static SPEC: Spec = Spec {
         "auto_play",
         "auto_play_params",
     ]),
+    scope: Scope::Namespace,
     create: |context, init| Ok(Box::new(Mdns::new(context, init)?)),
 };
 

@@ -15,7 +15,7 @@ use crate::client::{ClientId, ClientMap};
 use crate::frame::{Frame, FrameKind};
 use crate::params::Params;
 use crate::plugin::{Context, Plugin, PluginError, Timeout};
-use crate::spec::{Keys, OfClient, Spec, about_client};
+use crate::spec::{Keys, OfClient, Scope, Spec, about_client};
 use crate::timers::TimerId;
 
 use session::{Credentials, SECRET_BYTES_MAX, Session, Sink};
@@ -55,6 +55,7 @@ pub static SPEC: Spec = Spec {
     ],
     counters: &[],
     keys: Keys::Only(&["user", "password", "timeout"]),
+    scope: Scope::Client,
     create: |_, _| Ok(Box::<Ppp>::default()),
 };
 

@@ -21,7 +21,7 @@ use crate::namespace::Namespace;
 use crate::pace::Pace;
 use crate::params::{Params, failed_check};
 use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
-use crate::spec::{Keys, Spec, client_counters};
+use crate::spec::{Keys, Scope, Spec, client_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -39,6 +39,7 @@ pub static SPEC: Spec = Spec {
         "init_values",
         "engines",
     ]),
+    scope: Scope::Namespace,
     create: |_, init| match init {
         Value::Null => Ok(Box::new(Tdl::default())),
         // A namespace has nothing to say, as in the reference.

@@ -13,7 +13,7 @@ use crate::namespace::Namespace;
 use crate::params::Params;
 use crate::plugin::{Context, Event, Plugin, PluginError, SocketEvent, SocketId};
 use crate::plugins::transport::{Owned, with_connections};
-use crate::spec::{Keys, Spec, namespace_counters};
+use crate::spec::{Keys, Scope, Spec, namespace_counters};
 
 /// The description of the plugin.
 pub static SPEC: Spec = Spec {
@@ -22,6 +22,7 @@ pub static SPEC: Spec = Spec {
     commands: &[namespace_counters::<Transe>("transe_ns_cnt", Access::Api)],
     counters: &[("", TranseCounters::META)],
     keys: Keys::Only(&["addr", "size", "loops"]),
+    scope: Scope::Namespace,
     create: |_, _| Ok(Box::new(Transe::default())),
 };
 

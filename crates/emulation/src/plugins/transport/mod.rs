@@ -26,7 +26,7 @@ use crate::frame::{Frame, FrameKind};
 use crate::namespace::Namespace;
 use crate::plugin::{Context, Plugin, PluginError, PluginId, Timeout};
 use crate::sockets::{Datagram, FlowCounters, UdpCounters};
-use crate::spec::{Keys, OfClient, Spec, about_client};
+use crate::spec::{Keys, OfClient, Scope, Spec, about_client};
 
 pub(crate) use self::connections::{ConnectError, Connections};
 pub(crate) use self::settings::Settings;
@@ -62,6 +62,7 @@ pub static SPEC: Spec = Spec {
         "do_rfc1323",
         "mss",
     ]),
+    scope: Scope::Namespace,
     create: |_, _| Ok(Box::new(Transport::default())),
 };
 

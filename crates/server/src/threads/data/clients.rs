@@ -1,6 +1,7 @@
 //! The emulated clients of a data thread: those who ask for them, the frames that the receive thread hands
 //! over, and what they send.
 
+use allosaur_emulation::placements::Placement;
 use allosaur_engine::stats::TransmitCounters;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
@@ -8,6 +9,7 @@ use allosaur_port::RxFrame;
 use allosaur_port::tap::{TapOut, TapSwitch};
 
 use crate::emulation::{EmulatedClients, EmulationAnswer, EmulationRequest};
+use crate::threads::client_frames::{COPY, PlacementSender};
 use crate::threads::request_channel::RequestReceiver;
 
 /// Frames that are taken before what clients send has its turn.
@@ -22,6 +24,28 @@ pub struct ClientLinks {
     pub requests: Vec<RequestReceiver<EmulationRequest, EmulationAnswer>>,
     /// Where they say which ports have clients.
     pub inhabited: TapSwitch,
+    /// Where they say where they are.
+    pub placements: PlacementSender,
+}
+
+impl ClientLinks {
+    /// Tells where clients are: what there was no room for before, and what is new. Returns what there is no
+    /// room for now.
+    #[inline]
+    fn tell(
+        &mut self,
+        unsent: Option<Placement>,
+        clients: &mut EmulatedClients,
+    ) -> Option<Placement> {
+        let mut next = unsent.or_else(|| clients.poll_placement());
+        while let Some(placement) = next {
+            if let Err(placement) = self.placements.send(placement) {
+                return Some(placement);
+            }
+            next = clients.poll_placement();
+        }
+        None
+    }
 }
 
 /// The emulated clients of a data thread.
@@ -29,6 +53,8 @@ pub struct ClientLinks {
 pub struct EmulationState {
     clients: EmulatedClients,
     links: ClientLinks,
+    /// Where a client is, which could not be told yet.
+    unsent: Option<Placement>,
     /// Frames that were lost on the way here.
     lost: u64,
     /// Of each port, what they sent.
@@ -43,6 +69,7 @@ impl EmulationState {
         EmulationState {
             clients,
             links,
+            unsent: None,
             lost: 0,
             sent: vec![TransmitCounters::default(); ports],
             all_sent: vec![TransmitCounters::default(); ports],
@@ -62,24 +89,23 @@ impl EmulationState {
             done += 1;
             send(port, frame, &mut sent[usize::from(port)]);
         });
+        self.unsent = self.links.tell(self.unsent.take(), &mut self.clients);
         done
     }
 
-    /// All are told which ports have clients before an answer leaves.
+    /// All are told which ports have clients, and where these are, before an answer leaves.
     fn answer(&mut self, now: Nanos) -> u64 {
-        let ClientLinks {
-            requests,
-            inhabited,
-            ..
-        } = &mut self.links;
         let mut answered = 0;
-        for channel in requests {
-            let has_answered = channel.answer(|request| {
-                let answer = self.clients.handle_request(request, now);
-                inhabited.set(self.clients.inhabited());
-                answer
-            });
-            answered += u64::from(has_answered);
+        for number in 0..self.links.requests.len() {
+            let Some(request) = self.links.requests[number].take_question() else {
+                continue;
+            };
+            let (question, request) = request;
+            let answer = self.clients.handle_request(request, now);
+            self.links.inhabited.set(self.clients.inhabited());
+            self.unsent = self.links.tell(self.unsent.take(), &mut self.clients);
+            self.links.requests[number].give_answer(question, answer);
+            answered += 1;
         }
         answered
     }
@@ -88,12 +114,16 @@ impl EmulationState {
         let clients = &mut self.clients;
         let frames = &mut self.links.frames;
         let taken = frames.receive_bursts(BUDGET, |burst| {
-            for (port, bytes) in burst.iter().filter_map(of_port) {
-                clients.prefetch(port, [bytes]);
+            for (number, bytes) in burst.iter().filter_map(of_port) {
+                clients.prefetch(number & !COPY, [bytes]);
             }
             for frame in burst {
-                if let Some((port, bytes)) = of_port(frame) {
-                    clients.handle_frame(frame.at_ns, port, bytes);
+                match of_port(frame) {
+                    Some((number, bytes)) if number & COPY != 0 => {
+                        clients.handle_copy(frame.at_ns, number & !COPY, bytes);
+                    }
+                    Some((port, bytes)) => clients.handle_frame(frame.at_ns, port, bytes),
+                    None => {}
                 }
             }
         });
@@ -116,11 +146,14 @@ impl EmulationState {
 
     /// When they have something to do, which may be a little late.
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
-        self.clients.poll_timeout()
+        match self.unsent {
+            Some(_) => Some(0),
+            None => self.clients.poll_timeout(),
+        }
     }
 }
 
-/// The port of a frame that was handed over, and the frame.
+/// The number of the port of a frame that was handed over, and the frame.
 #[inline]
 fn of_port<'f>(frame: &RxFrame<'f>) -> Option<(PortIndex, &'f [u8])> {
     let (port, bytes) = frame.bytes.split_first()?;

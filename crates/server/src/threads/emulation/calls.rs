@@ -83,7 +83,7 @@ impl Calls {
         let text_bytes = call.text_bytes;
         self.text_bytes += text_bytes;
         let running = Running {
-            call: ShardedCall::new(&self.map, self.reader, call),
+            call: ShardedCall::new(&self.map, &self.reader, call),
             text_bytes,
             until: now + PART_MAX,
         };

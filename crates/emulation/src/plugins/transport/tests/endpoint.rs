@@ -11,7 +11,7 @@ use crate::datagrams;
 use crate::plugin::{Context, Event, Plugin, PluginError, SocketEvent, SocketId, Timeout};
 use crate::plugins::transport::{Owned, with_connections};
 use crate::sockets::Datagram;
-use crate::spec::{Keys, Spec};
+use crate::spec::{Keys, Scope, Spec};
 
 /// The description of the plugin.
 pub(crate) static SPEC: Spec = Spec {
@@ -20,6 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
     commands: &[],
     counters: &[],
     keys: Keys::Own,
+    scope: Scope::Namespace,
     create: |_, _| Ok(Box::new(Endpoints::default())),
 };
 
