@@ -20,6 +20,7 @@ use crate::namespace::{Namespace, NamespaceKey};
 use crate::placements::{Placement, Placements};
 use crate::plugin::{
     Context, Event, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, Timeout,
+    WaitingMessages,
 };
 use crate::plugins::PLUGINS;
 use crate::shard_map::ShardMap;
@@ -112,6 +113,7 @@ impl Emulation {
                 events: VecDeque::new(),
                 exports: Exports::new(settings.exports),
                 placements: Placements::new(settings.shards, settings.shard),
+                messages: WaitingMessages::default(),
                 tls: TlsClients::default(),
                 rng: Lcg::new(
                     settings
@@ -340,9 +342,9 @@ impl Emulation {
     }
 
     fn insert_namespace(&mut self, key: NamespaceKey) -> u32 {
-        let rank = self.shared.placements.rank(&key);
+        let home = self.shared.placements.home_elsewhere(&key);
         let index = self.namespaces.insert(Box::new(Entry {
-            namespace: Namespace::new(key, rank),
+            namespace: Namespace::new(key, home),
             plugins: PluginSlots::default(),
             client_defaults: None,
             cursor: Cursor::Stopped,
@@ -356,7 +358,7 @@ impl Emulation {
     pub(crate) fn find_namespace(&mut self, key: NamespaceKey) -> Option<u32> {
         match self.by_key.get(&key) {
             Some(index) => Some(*index),
-            None if self.shared.placements.rank(&key) > 0 => {
+            None if self.shared.placements.home_elsewhere(&key).is_some() => {
                 self.epoch += 1;
                 Some(self.insert_namespace(key))
             }
@@ -390,7 +392,7 @@ impl Emulation {
     /// # Errors
     /// When it is not there, or has clients.
     pub(crate) fn remove_namespace(&mut self, now: Nanos, key: &NamespaceKey) -> Result<(), Error> {
-        let is_home = self.shared.placements.rank(key) == 0;
+        let is_home = self.shared.placements.home_elsewhere(key).is_none();
         let Some(&index) = self.by_key.get(key) else {
             return match is_home {
                 true => Err(Error::execution(
@@ -445,6 +447,9 @@ impl Emulation {
         let made = made.and_then(|()| (spec.create)(&mut context, init));
         let plugin = made.map_err(|error| not_created(spec.name, &error))?;
         entry.plugins.put(id, plugin);
+        if !entry.namespace.is_home() {
+            self.shared.messages.begun.insert((index, id));
+        }
         Ok(true)
     }
 

@@ -7,9 +7,11 @@
 //! when to call again. There is no clock, socket or thread here.
 //!
 //! The modules stand in an order, each imports only from those before it: `read`, `params`, `counters`,
-//! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`, `target`, `frame`, `shard_map`, `placements`, `timers`,
-//! `transmit`, `tls`, `plugin`, `spec`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`, `ping`,
-//! `multicast`, `plugins`, `totals`, `emulation`, `restart`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
+//! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`,
+//! `target`, `frame`, `shard_map`, `placements`, `shard_message`, `timers`, `transmit`, `tls`,
+//! `plugin`, `spec`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`,
+//! `neighbor_mirror`, `neighbors`, `ping`, `multicast`, `plugins`, `totals`, `emulation`, `restart`,
+//! `exchange`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
 
 mod address_hash;
 pub mod chap;
@@ -18,6 +20,7 @@ pub mod counters;
 mod datagrams;
 mod dns;
 pub mod emulation;
+mod exchange;
 pub mod exports;
 pub mod field_engine;
 pub mod frame;
@@ -26,6 +29,8 @@ mod memory;
 mod multicast;
 pub mod namespace;
 pub mod neighbor_cache;
+mod neighbor_mirror;
+mod neighbors;
 mod pace;
 pub mod params;
 pub mod ping;
@@ -38,6 +43,7 @@ pub mod ready;
 mod restart;
 pub mod rpc;
 pub mod shard_map;
+pub mod shard_message;
 pub mod shards;
 mod slab;
 mod sockets;

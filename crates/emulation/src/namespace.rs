@@ -58,8 +58,8 @@ pub struct Namespace {
     /// The tags as they are on the wire, with their types in front.
     tags: [u8; 8],
     tag_bytes: u8,
-    /// Its place among the shards of the namespace; the home has the first.
-    rank: u32,
+    /// The shard that is its home, where this is another.
+    home: Option<u32>,
     /// The hosts in it.
     pub clients: Clients,
     /// The router of IPv6, once one announced itself.
@@ -69,9 +69,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// An empty namespace, or a part of one on a shard: `rank` is its place among the shards, of which the
-    /// home has the first, 0.
-    pub fn new(key: NamespaceKey, rank: u32) -> Namespace {
+    /// An empty namespace, or the part of one whose home is another shard.
+    pub fn new(key: NamespaceKey, home: Option<u32>) -> Namespace {
         let mut tags = [0; 8];
         let mut tag_bytes = 0;
         for tag in key.tags.iter().take_while(|tag| tag.vlan != 0) {
@@ -83,7 +82,7 @@ impl Namespace {
             key,
             tags,
             tag_bytes: tag_bytes as u8,
-            rank,
+            home,
             clients: Clients::default(),
             router: None,
             sockets: Sockets::default(),
@@ -95,14 +94,14 @@ impl Namespace {
         self.key
     }
 
-    /// Its place among the shards of the namespace.
-    pub fn rank(&self) -> u32 {
-        self.rank
+    /// The shard that is its home, where this is another.
+    pub fn home_elsewhere(&self) -> Option<u32> {
+        self.home
     }
 
     /// Whether what is of the namespace as a whole is here.
     pub fn is_home(&self) -> bool {
-        self.rank == 0
+        self.home.is_none()
     }
 
     /// Its tags as they are on the wire, with their types in front.

@@ -8,13 +8,14 @@
 //! | complete | the neighbor answered | after 10 minutes without a word of it: refresh |
 //! | refresh | | asked for at once and after 1 and 2 s; then the MAC address is forgotten: incomplete |
 //!
-//! The cache sets timers, but sends nothing: it says for which client to ask.
+//! The cache sets timers, but sends nothing: it says for which client to ask. It is at the home of the namespace;
+//! another shard of it has a mirror, and is told for which neighbors to ask.
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
 
 use allosaur_api::Error;
-use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::MacAddress;
 use rustc_hash::FxHashMap;
 
@@ -22,6 +23,7 @@ use crate::client::ClientId;
 use crate::iter::{Cursor, Page, PageParams, page};
 use crate::memory;
 use crate::plugin::Context;
+use crate::shard_message::NeighborMessage;
 use crate::slab::Slab;
 use crate::timers::TimerId;
 
@@ -30,8 +32,6 @@ pub const LEARNED_MAX: usize = 65_536;
 
 const LEARNED_TIME: Nanos = 60 * SECOND;
 const COMPLETE_TIME: Nanos = 600 * SECOND;
-/// A neighbor answers in that time, mostly.
-const LATENESS: Nanos = 100 * MILLISECOND;
 /// Time between one question and the next; the last one is repeated.
 const RETRIES_S: [u64; 7] = [1, 1, 1, 3, 5, 7, 17];
 /// Questions after which a neighbor that does not answer any more is given up.
@@ -59,8 +59,12 @@ pub struct Neighbor<A> {
     pub mac: Option<MacAddress>,
     /// How well it is known.
     pub state: NeighborState,
-    /// Clients that need it.
+    /// Clients of this shard that need it.
     users: BTreeSet<ClientId>,
+    /// Other shards whose clients need it, in the order in which they began to.
+    shards: Vec<ShardLink>,
+    /// How many of them began to before this shard's clients did.
+    shards_before: usize,
     /// It was heard of since the last timer.
     is_heard: bool,
     /// Questions since it became incomplete or refresh, without the first.
@@ -69,15 +73,45 @@ pub struct Neighbor<A> {
 }
 
 impl<A> Neighbor<A> {
-    /// The clients that need it.
-    pub fn users(&self) -> impl ExactSizeIterator<Item = ClientId> {
-        self.users.iter().copied()
+    /// The clients of this shard that need it.
+    pub fn users(&self) -> &BTreeSet<ClientId> {
+        &self.users
     }
 
-    /// Those of them from a client on, in the order of their numbers.
-    pub fn users_from(&self, first: ClientId) -> impl Iterator<Item = ClientId> {
-        self.users.range(first..).copied()
+    fn is_needed(&self) -> bool {
+        !self.users.is_empty() || !self.shards.is_empty()
     }
+
+    /// The other shard that asks for it: one whose clients have needed it for longer than those here.
+    fn asking_shard(&mut self) -> Option<&mut ShardLink> {
+        match self.shards_before > 0 || self.users.is_empty() {
+            true => self.shards.first_mut(),
+            false => None,
+        }
+    }
+}
+
+/// Another shard whose clients need a neighbor, and what it is to be told.
+#[derive(Clone, Copy, Debug)]
+struct ShardLink {
+    shard: u32,
+    /// What is known of the neighbor.
+    is_news: bool,
+    /// To ask for it.
+    asks: bool,
+}
+
+/// A neighbor as the RPC lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct NeighborRow<A> {
+    /// Its address.
+    pub address: A,
+    /// Its MAC address, while it is known.
+    pub mac: Option<MacAddress>,
+    /// How well it is known.
+    pub state: NeighborState,
+    /// Clients of this shard that need it.
+    pub users: usize,
 }
 
 /// What the cache counted.
@@ -116,10 +150,10 @@ pub struct CacheCounts {
 /// What a timer wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Ask for the neighbor, in the name of a client.
-    Ask(ClientId),
+    /// Ask for the neighbor, in the name of a client. None: another shard is told to.
+    Ask(Option<ClientId>),
     /// The same; and its MAC address is not known any more.
-    AskAgain(ClientId),
+    AskAgain(Option<ClientId>),
 }
 
 /// The neighbors of a namespace.
@@ -132,26 +166,24 @@ pub struct NeighborCache<A> {
     /// The tag of the timer of the first entry; those behind it are all the cache's.
     tag: u32,
     learned: usize,
-    /// How much later than others it asks.
-    lateness: Nanos,
+    /// Neighbors of which another shard is to be told something, and which shard.
+    waiting: BTreeSet<(A, u32)>,
     /// Changes with every neighbor that goes; who comes is behind all others.
     changes: u64,
     /// How far the RPC has read.
     cursor: Cursor<u32>,
 }
 
-impl<A: Copy + Eq + Hash> NeighborCache<A> {
-    /// An empty cache, whose timers have tags from this one on. Of the caches of a namespace, one on each of
-    /// its shards, one asks after the other, by `rank`: when the first is answered, all get the answer, and no other
-    /// asks.
-    pub fn new(first_tag: u32, rank: u32) -> Self {
+impl<A: Copy + Ord + Hash> NeighborCache<A> {
+    /// An empty cache, whose timers have tags from this one on.
+    pub fn new(first_tag: u32) -> Self {
         NeighborCache {
             counts: CacheCounts::default(),
             entries: Slab::default(),
             slots: FxHashMap::default(),
             tag: first_tag,
             learned: 0,
-            lateness: Nanos::from(rank) * LATENESS,
+            waiting: BTreeSet::new(),
             changes: 0,
             cursor: Cursor::Stopped,
         }
@@ -160,26 +192,36 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
     /// A client needs a neighbor. Returns whether nothing was known of it; ask for it then.
     pub fn associate(&mut self, context: &mut Context<'_>, address: A, client: ClientId) -> bool {
         self.counts.associated += 1;
-        let known = self.slots.get(&address).copied();
-        let slot = known.unwrap_or_else(|| {
-            self.counts.add_incomplete += 1;
-            self.insert(context, address, NeighborState::Incomplete)
-        });
-        let Some(entry) = self.entries.get_mut(slot) else {
-            return false;
-        };
-        entry.users.insert(client);
-        if entry.state != NeighborState::Learned {
-            return known.is_none();
+        let (slot, is_new) = self.needed(context, address);
+        if let Some(entry) = self.entries.get_mut(slot) {
+            if entry.users.is_empty() {
+                entry.shards_before = entry.shards.len();
+            }
+            entry.users.insert(client);
         }
+        is_new
+    }
+
+    /// A client needs a neighbor, or another shard does: the neighbor's number, and whether nothing was known
+    /// of it.
+    fn needed(&mut self, context: &mut Context<'_>, address: A) -> (u32, bool) {
+        let Some(&slot) = self.slots.get(&address) else {
+            self.counts.add_incomplete += 1;
+            let slot = self.insert(context, address, NeighborState::Incomplete);
+            return (slot, true);
+        };
+        let entry = self.entries.get(slot);
+        let Some(entry) = entry.filter(|entry| entry.state == NeighborState::Learned) else {
+            return (slot, false);
+        };
         self.learned -= 1;
         if entry.mac.is_some() {
             self.complete(context, slot);
-            return false;
+            return (slot, false);
         }
         let delay = RETRIES_S[0] * SECOND;
         self.change(context, slot, NeighborState::Incomplete, delay);
-        true
+        (slot, true)
     }
 
     /// A client does not need a neighbor any more.
@@ -194,7 +236,13 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
             return;
         }
         self.counts.dissociated += 1;
-        if entry.users.is_empty() {
+        self.not_needed(context, slot);
+    }
+
+    /// A client does not need a neighbor any more, or another shard does not: perhaps none does.
+    fn not_needed(&mut self, context: &mut Context<'_>, slot: u32) {
+        let entry = self.entries.get_mut(slot);
+        if let Some(entry) = entry.filter(|entry| !entry.is_needed()) {
             self.counts.learned += 1;
             self.learned += 1;
             (entry.is_heard, entry.questions) = (false, 0);
@@ -282,7 +330,10 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
             .entries
             .indices()
             .filter_map(|slot| self.entries.get(slot));
-        let users: usize = entries.map(|entry| memory::set(&entry.users)).sum();
+        let users = entries.map(|entry| {
+            memory::set(&entry.users) + memory::list::<ShardLink>(entry.shards.capacity())
+        });
+        let users: usize = users.sum();
         self.entries.table_bytes() + memory::table(&self.slots) + users
     }
 
@@ -300,14 +351,20 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
         &mut self,
         params: PageParams,
         structure: &str,
-        describe: impl Fn(&Neighbor<A>) -> T,
+        describe: impl Fn(&NeighborRow<A>) -> T,
     ) -> Result<Page<T>, Error> {
         let entries = &self.entries;
         let item = |slot| {
             let entry = entries
                 .get(slot)
                 .expect("a cursor of this epoch is at an entry");
-            (describe(entry), entries.next(slot))
+            let row = NeighborRow {
+                address: entry.address,
+                mac: entry.mac,
+                state: entry.state,
+                users: entry.users.len(),
+            };
+            (describe(&row), entries.next(slot))
         };
         let (epoch, first) = (self.changes, entries.first());
         page(&mut self.cursor, params, structure, epoch, first, item)
@@ -319,6 +376,8 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
             mac: None,
             state,
             users: BTreeSet::new(),
+            shards: Vec::new(),
+            shards_before: 0,
             is_heard: false,
             questions: 0,
             timer: TimerId::NONE,
@@ -358,14 +417,23 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
         }
         let retry = usize::from(entry.questions).min(RETRIES_S.len() - 1);
         self.change(context, slot, state, RETRIES_S[retry] * SECOND);
-        let entry = self.entries.get(slot)?;
-        let first = *entry.users.first()?;
+        let entry = self.entries.get_mut(slot)?;
+        let address = entry.address;
+        let first = match entry.asking_shard() {
+            Some(link) => {
+                link.asks = true;
+                self.waiting.insert((address, link.shard));
+                context.note_messages();
+                None
+            }
+            None => Some(*entry.users.first()?),
+        };
         let wanted = if was == NeighborState::Refresh && state == NeighborState::Incomplete {
             Wanted::AskAgain(first)
         } else {
             Wanted::Ask(first)
         };
-        Some((entry, wanted))
+        Some((self.entries.get(slot)?, wanted))
     }
 
     fn change(&mut self, context: &mut Context<'_>, slot: u32, state: NeighborState, delay: Nanos) {
@@ -373,7 +441,7 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
         if let Some(entry) = self.entries.get_mut(slot) {
             entry.state = state;
             context.cancel_timer(entry.timer);
-            entry.timer = context.set_timer(delay + self.lateness, None, tag);
+            entry.timer = context.set_timer(delay, None, tag);
         }
     }
 
@@ -385,6 +453,79 @@ impl<A: Copy + Eq + Hash> NeighborCache<A> {
             self.counts.removed += 1;
             // The user may have cleared it.
             self.counts.active = self.counts.active.saturating_sub(1);
+        }
+    }
+}
+
+/// Other shards of the namespace.
+impl<A: Copy + Ord + Hash> NeighborCache<A> {
+    /// Clients of another shard need a neighbor.
+    pub(crate) fn associate_shard(&mut self, context: &mut Context<'_>, address: A, shard: u32) {
+        let (slot, _) = self.needed(context, address);
+        let Some(entry) = self.entries.get_mut(slot) else {
+            return;
+        };
+        if entry.shards.iter().all(|link| link.shard != shard) {
+            entry.shards.push(ShardLink {
+                shard,
+                is_news: false,
+                asks: false,
+            });
+        }
+        if entry.mac.is_some() {
+            self.tell_shards(context, address);
+        }
+    }
+
+    /// Clients of another shard do not need it any more.
+    pub(crate) fn dissociate_shard(&mut self, context: &mut Context<'_>, address: A, shard: u32) {
+        let Some(&slot) = self.slots.get(&address) else {
+            return;
+        };
+        let Some(entry) = self.entries.get_mut(slot) else {
+            return;
+        };
+        let place = entry.shards.iter().position(|link| link.shard == shard);
+        if let Some(place) = place {
+            entry.shards.remove(place);
+            entry.shards_before -= usize::from(place < entry.shards_before);
+            self.not_needed(context, slot);
+        }
+    }
+
+    /// Other shards whose clients need a neighbor are told what is known of it.
+    pub(crate) fn tell_shards(&mut self, context: &mut Context<'_>, address: A) {
+        let slot = self.slots.get(&address);
+        let Some(entry) = slot.and_then(|slot| self.entries.get_mut(*slot)) else {
+            return;
+        };
+        for link in &mut entry.shards {
+            link.is_news = true;
+            self.waiting.insert((address, link.shard));
+            context.note_messages();
+        }
+    }
+
+    /// The next message to another shard: what is known of a neighbor, and then to ask for it.
+    pub(crate) fn poll_message(&mut self) -> Option<(u32, NeighborMessage<A>)> {
+        loop {
+            let &(address, shard) = self.waiting.first()?;
+            let slot = self.slots.get(&address);
+            let entry = slot.and_then(|slot| self.entries.get_mut(*slot));
+            let message = entry.and_then(|entry| {
+                let mut links = entry.shards.iter_mut();
+                let link = links.find(|link| link.shard == shard)?;
+                if std::mem::take(&mut link.is_news) {
+                    let mac = entry.mac;
+                    return Some(NeighborMessage::Known { address, mac });
+                }
+                let asks = std::mem::take(&mut link.asks);
+                asks.then_some(NeighborMessage::Ask { address })
+            });
+            match message {
+                Some(message) => return Some((shard, message)),
+                None => drop(self.waiting.pop_first()),
+            }
         }
     }
 }

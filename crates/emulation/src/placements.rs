@@ -46,13 +46,16 @@ impl Placements {
         }
     }
 
-    /// Which of the shards of a namespace this is; the home is 0.
-    pub(crate) fn rank(&self, key: &NamespaceKey) -> u32 {
-        let Some((map, own)) = &self.shards else {
-            return 0;
-        };
-        let place = map.away(key).position(|shard| shard == *own);
-        place.map_or(0, |place| place as u32 + 1)
+    /// The number of this shard.
+    pub(crate) fn own_shard(&self) -> u32 {
+        self.shards.as_ref().map_or(0, |(_, own)| *own as u32)
+    }
+
+    /// The shard that is the home of a namespace of which this may have a part.
+    pub(crate) fn home_elsewhere(&self, key: &NamespaceKey) -> Option<u32> {
+        let (map, own) = self.shards.as_ref()?;
+        let is_away = map.away(key).any(|shard| shard == *own);
+        is_away.then(|| map.home(key) as u32)
     }
 
     /// A client has another IPv4 address; unspecified is none.

@@ -6,7 +6,7 @@
 //! (`plugins/mod.rs`).
 
 use std::any::Any;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ use crate::exports::{ExportReport, Exports};
 use crate::frame::Frame;
 use crate::namespace::Namespace;
 use crate::placements::Placements;
+use crate::shard_message::MessageBody;
 use crate::timers::{Owner, TimerId, Timers};
 use crate::tls::TlsClients;
 use crate::transmit::TxQueue;
@@ -193,6 +194,17 @@ pub trait Plugin: AsAny + Send {
         let _ = (namespace, client, show);
     }
 
+    /// The next message to the same plugin of the namespace on another shard, which has the number. It is asked
+    /// for after [`Context::note_messages`].
+    fn poll_message(&mut self) -> Option<(u32, MessageBody)> {
+        None
+    }
+
+    /// A message of the same plugin of the namespace on the shard `from`.
+    fn handle_message(&mut self, context: &mut Context<'_>, from: u32, message: MessageBody) {
+        let _ = (context, from, message);
+    }
+
     /// The counters of a namespace or a client were set to zero: those that they are copied from follow.
     fn counters_cleared(&mut self) {}
 
@@ -289,6 +301,7 @@ pub(crate) struct Shared {
     pub(crate) events: VecDeque<Pending>,
     pub(crate) exports: Exports,
     pub(crate) placements: Placements,
+    pub(crate) messages: WaitingMessages,
     pub(crate) tls: TlsClients,
     pub(crate) rng: Lcg,
     /// Draws that a test wants to be what they were in a recording.
@@ -297,6 +310,15 @@ pub(crate) struct Shared {
     pub(crate) timer_due: Option<fn(Nanos, Nanos) -> Nanos>,
     /// What to add to `now` for the time since 1970.
     pub(crate) unix_offset: Nanos,
+}
+
+/// Who has messages to other shards, each once: namespaces with their plugins.
+#[derive(Debug, Default)]
+pub(crate) struct WaitingMessages {
+    /// Those that are new where their namespace is not at home.
+    pub(crate) begun: BTreeSet<(u32, PluginId)>,
+    /// Those that say so themselves.
+    pub(crate) told: BTreeSet<(u32, PluginId)>,
 }
 
 /// What a plugin sees and may do while it runs.
@@ -606,6 +628,11 @@ impl Context<'_> {
             to: Some(to),
             event: Event::Socket { socket, tag, what },
         });
+    }
+
+    /// The plugin that runs has something to say to another shard ([`Plugin::poll_message`]).
+    pub fn note_messages(&mut self) {
+        self.shared.messages.told.insert((self.index, self.plugin));
     }
 
     /// The plugin that runs.

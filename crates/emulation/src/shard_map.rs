@@ -16,6 +16,8 @@ pub struct ShardMap {
     /// Of each port, the shards that can send there.
     ports: Vec<Vec<usize>>,
     shards: usize,
+    /// Clients whose MAC addresses follow each other and that are together.
+    neighbors: u64,
 }
 
 impl ShardMap {
@@ -27,7 +29,18 @@ impl ShardMap {
     pub fn new(ports: Vec<Vec<usize>>, shards: usize) -> ShardMap {
         let mut named = ports.iter().flatten();
         assert!(shards > 0 && named.all(|shard| *shard < shards));
-        ShardMap { ports, shards }
+        ShardMap {
+            ports,
+            shards,
+            neighbors: NEIGHBORS,
+        }
+    }
+
+    /// The same, with so many clients together whose MAC addresses follow each other: a test with few clients
+    /// wants them apart.
+    #[must_use]
+    pub fn with_neighbors(self, neighbors: u64) -> ShardMap {
+        ShardMap { neighbors, ..self }
     }
 
     /// One shard, which has all.
@@ -54,7 +67,7 @@ impl ShardMap {
     }
 
     /// The shard of a client that may stand on any. Those whose MAC addresses follow each other are
-    /// together, [`NEIGHBORS`] at a time, so that requests that add many are done in few parts.
+    /// together, some at a time, so that requests that add many are done in few parts.
     #[inline]
     pub fn client_owner(&self, key: &NamespaceKey, mac: MacAddress) -> usize {
         match self.of_port(key.port) {
@@ -62,7 +75,7 @@ impl ShardMap {
             [only] => *only,
             shards => {
                 let [a, b, c, d, e, f] = mac.octets();
-                let number = u64::from_be_bytes([0, 0, a, b, c, d, e, f]) / NEIGHBORS;
+                let number = u64::from_be_bytes([0, 0, a, b, c, d, e, f]) / self.neighbors;
                 // The upper half of a product has something of all bits.
                 let mixed = number.wrapping_mul(MULTIPLIER) >> 32;
                 shards[((mixed * shards.len() as u64) >> 32) as usize]
@@ -107,8 +120,8 @@ impl ShardMap {
     }
 }
 
-/// Clients whose MAC addresses follow each other and that are together.
-pub const NEIGHBORS: u64 = 32;
+/// Clients whose MAC addresses follow each other and that are together, unless a test wants it otherwise.
+const NEIGHBORS: u64 = 32;
 /// An odd number with as many ones as zeros: 2^64 by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 

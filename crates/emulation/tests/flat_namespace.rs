@@ -145,16 +145,7 @@ fn play(world: &mut World) -> Vec<Result<Value, String>> {
     replies.push(world.ask("ctx_get_info", info.clone()));
     replies.push(world.ask("ctx_remove", info.clone()));
     world.run(130 * SECOND);
-    let counters = world.ask("arp_ns_cnt", json!({})).expect("counters");
-    let of_frames = [
-        "pktRxArpQuery",
-        "pktRxArpQueryNotForUs",
-        "pktRxArpReply",
-        "pktTxArpQuery",
-        "pktTxGArp",
-        "pktTxReply",
-    ];
-    replies.push(Ok(json!(of_frames.map(|name| &counters["arp"][name]))));
+    replies.push(world.ask("arp_ns_cnt", json!({})));
     replies.push(world.ask("ctx_cnt", json!({"mask": ["parser", "veth", "ctx"]})));
     replies.push(world.ask("arp_ns_iter", json!({"reset": true, "count": 9})));
     replies.push(world.ask("arp_ns_iter", json!({"reset": false, "count": 9})));
@@ -231,5 +222,101 @@ fn an_address_is_of_one_client_wherever_it_stands() {
             info[0]["plug_names"],
             json!(["arp", "icmp", "igmp", "lldp"])
         );
+    }
+}
+
+/// Who asked for the gateway, and when.
+fn questions(world: &mut World) -> Vec<(Nanos, u8)> {
+    let sent = world.sent();
+    let asks = |frame: &[u8]| frame[12..14] == [8, 6] && frame[38..42] == [10, 0, 0, 254];
+    let asked = sent.iter().filter(|(_, frame)| asks(frame));
+    asked.map(|(at, frame)| (*at / SECOND, frame[9])).collect()
+}
+
+/// Clients with ARP that repeat no question of their own.
+fn quiet(number: u8) -> Value {
+    let mut client = client(number);
+    client["plugs"] = json!({"arp": {"timer_disable": true}});
+    client
+}
+
+#[test]
+fn a_silent_gateway_is_asked_for_by_one_client_wherever_they_stand() {
+    let play = |shards| {
+        let mut world = World::new(shards);
+        let clients: Vec<_> = (1..=CLIENTS).map(quiet).collect();
+        let added = world.ask("ctx_client_add", json!({ "clients": clients }));
+        added.expect("they are new");
+        questions(&mut world);
+        let mut asked = Vec::new();
+        // The first that is left asks.
+        for gone in 1..CLIENTS {
+            world.run(world.now + 20 * SECOND);
+            asked.extend(questions(&mut world));
+            let removed = world.ask("ctx_client_remove", json!({"macs": [mac(gone)]}));
+            removed.expect("it is there");
+        }
+        // One leaves and comes back: it is the last.
+        let removed = world.ask("ctx_client_remove", json!({"macs": [mac(CLIENTS)]}));
+        removed.expect("it is there");
+        world.run(world.now + 100 * SECOND);
+        assert_eq!(questions(&mut world), [], "nobody needs it");
+        assert_eq!(world.pages("arp_ns_iter", 9), [] as [Value; 0]);
+        let counters = world.ask("arp_ns_cnt", json!({})).expect("counters");
+        assert_eq!(counters["arp"]["tblRemove"], 1);
+        (asked, counters)
+    };
+    let (asked, counters) = play(1);
+    assert!(asked.len() > usize::from(CLIENTS), "{asked:?}");
+    for shards in 2..=4 {
+        let (each, counted) = play(shards);
+        assert_eq!(counted, counters, "{shards} shards");
+        let times = |asked: &[(Nanos, u8)]| -> Vec<_> { asked.iter().map(|(at, _)| *at).collect() };
+        assert_eq!(times(&each), times(&asked), "{shards} shards");
+        // Where the first has gone, one of its shard asks before older ones of others.
+        let macs: BTreeSet<_> = each.iter().map(|(_, mac)| *mac).collect();
+        assert!(macs.len() > 3 && macs.contains(&1), "{macs:?}");
+    }
+}
+
+#[test]
+fn all_shards_know_what_the_gateway_says_and_forget_it_together() {
+    for shards in 1..=3 {
+        let mut world = World::new(shards);
+        let clients: Vec<_> = (1..=CLIENTS).map(quiet).collect();
+        let added = world.ask("ctx_client_add", json!({ "clients": clients }));
+        added.expect("they are new");
+        let macs: Vec<_> = (1..=CLIENTS).map(mac).collect();
+        let known = |world: &mut World| -> BTreeSet<String> {
+            let infos = world.ask("ctx_client_get_info", json!({ "macs": macs }));
+            let infos = infos.expect("they are there");
+            let infos = infos.as_array().expect("a list").iter();
+            infos.map(|info| info["dgw"]["rmac"].to_string()).collect()
+        };
+        // To a client of any shard.
+        for number in 1..=CLIENTS {
+            let mut reply = arp(2, mac(number), mac(number), number);
+            let gateway = [2, 0, 0, 9, 9, number];
+            reply[6..12].copy_from_slice(&gateway);
+            reply[22..28].copy_from_slice(&gateway);
+            world.receive(&reply);
+            let expected = json!(gateway).to_string();
+            assert_eq!(known(&mut world), [expected].into(), "{shards} shards");
+        }
+        assert_eq!(world.pages("arp_ns_iter", 9)[0]["refc"], CLIENTS);
+        // It was heard of in the first ten minutes. After ten more it is asked for thrice, and then it is not
+        // known any more.
+        questions(&mut world);
+        world.run(1210 * SECOND);
+        let asked = questions(&mut world);
+        assert!(asked.len() > 3, "{asked:?}");
+        assert!(known(&mut world).is_disjoint(&[json!(GATEWAY_MAC).to_string()].into()));
+        let row = &world.pages("arp_ns_iter", 9)[0];
+        assert_eq!([&row["state"], &row["refc"]], [&json!(17), &json!(CLIENTS)]);
+        // A client that comes now learns with the others.
+        let one = json!({"clients": [quiet(99)]});
+        world.ask("ctx_client_add", one).expect("it is new");
+        world.receive(&arp(2, mac(99), mac(99), 99));
+        assert_eq!(known(&mut world), [json!(GATEWAY_MAC).to_string()].into());
     }
 }

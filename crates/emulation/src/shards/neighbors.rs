@@ -1,4 +1,4 @@
-//! The neighbors of a namespace, which each of its shards has a list of: each is listed once.
+//! The neighbors of a namespace: the home has them all, and other shards those that their clients need.
 //!
 //! All shards are read when the user begins anew; what is left after a page waits in the reader.
 
@@ -108,8 +108,7 @@ impl Neighbors {
         }
     }
 
-    /// A neighbor of one shard. It has the clients of all that need it, and is known as well as the shard
-    /// knows it that has the most use of it.
+    /// A neighbor of one shard, which the home has listed mostly. The clients of all shards need it.
     fn add(&mut self, row: &Value) {
         let address = row["ipv4"].to_string();
         let Some(place) = self.places.get(&address) else {
@@ -119,9 +118,6 @@ impl Neighbors {
         let known = &mut self.rows[*place];
         let users = |row: &Value| row["refc"].as_u64().unwrap_or(0);
         let all = users(known) + users(row);
-        if users(known) == 0 {
-            *known = row.clone();
-        }
         known["refc"] = json!(all);
     }
 

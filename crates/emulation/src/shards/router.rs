@@ -2,7 +2,7 @@
 //!
 //! A frame to one client is for the shard of that client, which its MAC address says. One to all is for each
 //! shard of the namespace; of them the home counts it. An ARP request, which goes to all, is for one client
-//! after all: its shard alone gets it. So do answers of ARP the other way: all get them.
+//! after all: its shard alone gets it. An answer of ARP to all is none, which the home counts.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -130,7 +130,8 @@ impl FrameRouter {
                 known.and_then(|(places, target)| places.by_ipv4.get(&Ipv4Addr::from(*target)));
             return match known {
                 Some(shard) => FrameRoute::One(*shard as usize),
-                None => FrameRoute::All { counting: owner },
+                None if is_request => FrameRoute::All { counting: owner },
+                None => FrameRoute::One(owner),
             };
         }
         match destination.is_multicast() {

@@ -27,9 +27,10 @@ pub(crate) struct Sharded {
 }
 
 impl Sharded {
-    /// So many of them.
+    /// So many of them, among which all clients are scattered.
     pub(crate) fn new(settings: &Settings, now: Nanos, shards: usize) -> Sharded {
-        let map = Arc::new(ShardMap::new(vec![(0..shards).collect(); PORTS], shards));
+        let map = ShardMap::new(vec![(0..shards).collect(); PORTS], shards);
+        let map = Arc::new(map.with_neighbors(1));
         let shard = |shard| {
             let settings = Settings {
                 shard,
@@ -68,6 +69,7 @@ impl Sharded {
             let (shard, part) = call.poll_part(PART).expect("it is not over");
             self.parts[shard] += 1;
             let reply = self.shards[shard].handle_call(now, part);
+            self.exchange(now);
             if let Some(reply) = call.handle_reply(reply, &mut self.reader) {
                 return reply;
             }
@@ -92,12 +94,25 @@ impl Sharded {
                 }
             }
         }
+        self.exchange(now);
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Nanos) {
         self.shards
             .iter_mut()
             .for_each(|shard| shard.handle_timeout(now));
+        self.exchange(now);
+    }
+
+    /// Hands over what shards tell each other, until all is told.
+    fn exchange(&mut self, now: Nanos) {
+        while let Some(message) = self
+            .shards
+            .iter_mut()
+            .find_map(Emulation::poll_shard_message)
+        {
+            self.shards[message.to as usize].handle_shard_message(now, message);
+        }
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Nanos> {

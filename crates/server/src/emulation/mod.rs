@@ -15,6 +15,7 @@ use std::sync::Arc;
 use allosaur_api::Error;
 use allosaur_emulation::placements::Placement;
 use allosaur_emulation::rpc::call::RpcCall;
+use allosaur_emulation::shard_message::ShardMessage;
 use allosaur_emulation::{Emulation, Settings};
 use allosaur_engine::time::{MICROSECOND, MILLISECOND, Nanos};
 use allosaur_engine::transmit::PortIndex;
@@ -233,6 +234,17 @@ impl EmulatedClients {
     #[inline]
     pub fn poll_placement(&mut self) -> Option<Placement> {
         self.emulation.poll_placement()
+    }
+
+    /// The next thing to tell the clients of another data thread.
+    #[inline]
+    pub fn poll_shard_message(&mut self) -> Option<ShardMessage> {
+        self.emulation.poll_shard_message()
+    }
+
+    /// What clients of another data thread tell these.
+    pub fn handle_shard_message(&mut self, now: Nanos, message: ShardMessage) {
+        self.emulation.handle_shard_message(now, message);
     }
 
     /// So many frames were lost on the way here from who received them.

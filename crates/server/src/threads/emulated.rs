@@ -21,6 +21,7 @@ use crate::rx_taps::Answer;
 use crate::threads::clock::Clock;
 use crate::threads::layout::Layout;
 use crate::threads::request_channel::{RequestReceiver, RequestSender, request_channel};
+use crate::threads::shard_links::shard_links;
 use crate::threads::waker::{Notify, Waker};
 
 /// Asks the emulated clients of a data thread.
@@ -123,7 +124,8 @@ impl EmulatedParts {
         };
         let (mut questions, mut exports) = (Vec::new(), Vec::new());
         let (mut states, mut frames) = (Vec::new(), Vec::new());
-        for (core, waker) in surroundings.wakers.iter().enumerate() {
+        let shard_links = shard_links(surroundings.wakers);
+        for ((core, waker), shards) in surroundings.wakers.iter().enumerate().zip(shard_links) {
             let (question, from_control) = channel(waker, control_notify);
             let (call, from_calls) = channel(waker, &calls.notify);
             questions.push(question);
@@ -137,6 +139,7 @@ impl EmulatedParts {
                 requests: vec![from_control, from_calls],
                 inhabited: inhabited.of(core),
                 placements: placements_in,
+                shards,
             };
             states.push(EmulationState::new(clients, links, ports));
             let waker = waker.clone();

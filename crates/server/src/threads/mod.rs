@@ -29,6 +29,7 @@ pub mod receive;
 mod refusal;
 pub mod request_channel;
 mod run_time;
+pub mod shard_links;
 mod table;
 mod tx_losses;
 pub mod waker;

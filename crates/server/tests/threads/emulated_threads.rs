@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use allosaur_emulation::Settings;
 use allosaur_emulation::rpc::call::RpcCall;
-use allosaur_emulation::shards::ShardMap;
+use allosaur_emulation::shards::{NamespaceReader, ShardMap, ShardedCall};
+use allosaur_engine::time::SECOND;
 use allosaur_port::kind::PortTx;
 use allosaur_port::memory::{self, LinkSettings, MemoryRx, RingTx};
 use allosaur_port::tap::{TapSwitch, tap};
@@ -23,6 +24,7 @@ use allosaur_server::threads::mailbox::{ControlEnd, mailbox};
 use allosaur_server::threads::receive::Receiver;
 use allosaur_server::threads::receive::watch::Watch;
 use allosaur_server::threads::request_channel::{RequestSender, request_channel};
+use allosaur_server::threads::shard_links::shard_links;
 use allosaur_server::threads::waker::{Notify, Waker};
 use serde_json::{Value, json};
 
@@ -60,8 +62,10 @@ impl World {
         let (mut threads, mut requests, mut links) = (Vec::new(), Vec::new(), Vec::new());
         let (mut taps, mut all_mail) = (Vec::new(), Vec::new());
         let switch = TapSwitch::default();
-        for (core, queue) in port.tx.into_iter().enumerate() {
-            let waker = waker();
+        let wakers: Vec<_> = (0..cores).map(|_| waker()).collect();
+        let shard_links = shard_links(&wakers);
+        let parts = port.tx.into_iter().zip(wakers).zip(shard_links);
+        for (core, ((queue, waker), shards)) in parts.enumerate() {
             let (control, mail) = mailbox(&notify(), &waker);
             let (sender, receiver) = request_channel(waker.clone(), notify());
             let ((frames_in, frames), (tap_in, tap_out)) = (tap(), tap());
@@ -77,6 +81,7 @@ impl World {
                 requests: vec![receiver],
                 inhabited: inhabited.of(core),
                 placements: placements_in,
+                shards,
             };
             let state = EmulationState::new(clients, client_links, 1);
             let block = counters.cores[core].clone();
@@ -117,8 +122,12 @@ impl World {
     }
 
     fn call(&mut self, core: usize, method: &str, params: Value) -> Value {
+        self.request(core, RpcCall::new(method, params))
+    }
+
+    fn request(&mut self, core: usize, call: RpcCall) -> Value {
         let request = EmulationRequest::Call {
-            call: RpcCall::new(method, params),
+            call,
             number: 0,
             usage: None,
         };
@@ -142,6 +151,20 @@ impl World {
             "ctx_client_add",
             json!({"tun": tunnel, "clients": clients}),
         );
+    }
+
+    /// Has all data threads do what is theirs of a call.
+    fn ask_all(&mut self, method: &str, params: Value) -> Value {
+        let mut reader = NamespaceReader::default();
+        let call = RpcCall::new(method, params).admitted();
+        let mut call = ShardedCall::new(&self.map, &reader, call);
+        loop {
+            let (core, call_part) = call.poll_part(32).expect("it is not over");
+            let reply = self.request(core, call_part);
+            if let Some(reply) = call.handle_reply(Ok(reply), &mut reader) {
+                return reply.expect("it can be done");
+            }
+        }
     }
 
     /// Turns all threads until there is nothing to do; what the peer got.
@@ -253,4 +276,94 @@ fn what_a_client_is_told_to_send_leaves_by_its_port() {
         sent[0][..12],
         [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 7, 3]
     );
+}
+
+/// Clients of one namespace, whose MAC addresses lie apart, and the gateway that they seek.
+const FLAT_CLIENTS: u8 = 60;
+const GATEWAY: [u8; 6] = [2, 0, 0, 9, 9, 9];
+
+fn flat_mac(number: u8) -> [u8; 6] {
+    [2, 0, 0, number, 0, 0]
+}
+
+fn add_flat(world: &mut World) {
+    let tunnel = json!({"vport": 0, "tci": [7, 0]});
+    world.ask_all("ctx_add", json!({"tunnels": [tunnel]}));
+    let client = |number: u8| json!({"mac": flat_mac(number), "ipv4": [10, 0, 0, number], "ipv4_dg": [10, 0, 0, 99], "plugs": {"arp": {"timer_disable": true}}});
+    let clients: Vec<Value> = (100..100 + FLAT_CLIENTS).map(client).collect();
+    world.ask_all("ctx_client_add", json!({"tun": tunnel, "clients": clients}));
+}
+
+/// What the gateway answers to a client.
+fn arp_reply(client: u8) -> Vec<u8> {
+    let mut frame = flat_mac(client).to_vec();
+    frame.extend(GATEWAY);
+    frame.extend([0x81, 0, 0, 7, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2]);
+    frame.extend(GATEWAY);
+    frame.extend([10, 0, 0, 99]);
+    frame.extend(flat_mac(client));
+    frame.extend([10, 0, 0, client]);
+    frame.resize(64, 0);
+    frame
+}
+
+#[test]
+fn threads_share_the_clients_of_a_namespace_and_ask_for_their_gateway_once() {
+    for cores in [1, 2, 3] {
+        let mut world = World::new(cores);
+        add_flat(&mut world);
+        assert_eq!(world.turn().len(), 2 * usize::from(FLAT_CLIENTS));
+        // Nobody answers.
+        for _ in 0..3 {
+            world.hand.advance(SECOND);
+            assert_eq!(world.turn().len(), 1, "{cores} threads");
+        }
+        let macs: Vec<_> = (100..100 + FLAT_CLIENTS).map(flat_mac).collect();
+        let params = json!({"tun": {"vport": 0, "tci": [7, 0]}, "macs": macs});
+        world.send(&arp_reply(117));
+        world.turn();
+        let infos = world.ask_all("ctx_client_get_info", params);
+        for info in infos.as_array().expect("a list") {
+            assert_eq!(info["dgw"]["rmac"], json!(GATEWAY), "{cores} threads");
+        }
+        world.hand.advance(100 * SECOND);
+        assert_eq!(world.turn().len(), 0, "it is known");
+        // Each thread answers for its own clients.
+        for core in 0..cores {
+            world.frames_of(core);
+        }
+        for number in 100..100 + FLAT_CLIENTS {
+            world.send(&arp_request(7, number));
+        }
+        assert_eq!(world.turn().len(), usize::from(FLAT_CLIENTS));
+        let answers: Vec<_> = (0..cores).map(|core| world.frames_of(core)).collect();
+        let least = u64::from(FLAT_CLIENTS) / cores as u64 / 2;
+        assert!(
+            answers.iter().all(|[_, sent]| *sent >= least),
+            "{answers:?}"
+        );
+    }
+}
+
+#[test]
+fn a_thread_that_stands_still_is_told_of_all_neighbors_later() {
+    const GATEWAYS: u16 = 600;
+    let mut world = World::new(2);
+    let tunnel = json!({"vport": 0, "tci": [7, 0]});
+    let home = world.map.home_of_frame(0, &arp_request(7, 0));
+    world.ask(home, "ctx_add", json!({"tunnels": [tunnel]}));
+    let client = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        json!({"mac": [2, 0, 0, 7, high, low], "ipv4": [10, 0, high, low], "ipv4_dg": [10, 1, high, low], "plugs": {"arp": {"timer_disable": true}}})
+    };
+    let clients: Vec<Value> = (0..GATEWAYS).map(client).collect();
+    // The home takes no turn meanwhile, and there is no room for what it is told.
+    let params = json!({"tun": tunnel, "clients": clients});
+    world.ask(1 - home, "ctx_client_add", params);
+    assert_eq!(world.turn().len(), 2 * usize::from(GATEWAYS));
+    let params = json!({"tun": tunnel, "mask": ["arp"]});
+    let counters = world.ask(home, "arp_ns_cnt", params);
+    assert_eq!(counters["arp"]["addIncomplete"], GATEWAYS);
+    world.hand.advance(SECOND);
+    assert_eq!(world.turn().len(), usize::from(GATEWAYS), "asked for again");
 }

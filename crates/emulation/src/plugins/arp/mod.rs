@@ -18,10 +18,12 @@ use crate::counters::Counters;
 use crate::frame::{Frame, FrameKind};
 use crate::iter::{Page, PageParams};
 use crate::namespace::Namespace;
-use crate::neighbor_cache::{NeighborCache, NeighborState, Wanted};
+use crate::neighbor_cache::NeighborState;
+use crate::neighbors::{Neighbors, Task};
 use crate::params::Params;
 use crate::plugin::{Context, Event, Plugin, PluginError, Timeout};
 use crate::read::{Done, Ipv4, Mac};
+use crate::shard_message::MessageBody;
 use crate::spec::{
     Keys, OfClient, OfNamespace, Scope, Spec, about_client, about_namespace, namespace_counters,
     neighbor_pages,
@@ -139,7 +141,7 @@ struct ArpClient {
 /// ARP in a namespace.
 struct Arp {
     counters: ArpCounters,
-    cache: NeighborCache<Ipv4Addr>,
+    neighbors: Neighbors<Ipv4Addr>,
     clients: ClientMap<ArpClient>,
     /// Gateways whose MAC address is news, and the client to tell next.
     telling: VecDeque<(Ipv4Addr, ClientId)>,
@@ -181,20 +183,15 @@ impl Plugin for Arp {
         match header.operation {
             ArpOperation::REQUEST => {
                 self.counters.rx_query += u64::from(!frame.is_copy);
-                self.learn(context, &header);
+                self.learn(context, &header, frame);
                 self.answer(context, &header, frame.is_copy);
-            }
-            ArpOperation::REPLY if frame.is_copy => {
-                if !frame.destination().is_broadcast() {
-                    self.learn(context, &header);
-                }
             }
             ArpOperation::REPLY if frame.destination().is_broadcast() => {
                 self.counters.rx_broadcast_reply += 1;
             }
             ArpOperation::REPLY => {
                 self.counters.rx_reply += 1;
-                self.learn(context, &header);
+                self.learn(context, &header, frame);
             }
             _ => self.counters.rx_wrong_operation += u64::from(!frame.is_copy),
         }
@@ -208,18 +205,32 @@ impl Plugin for Arp {
         if timeout.tag == TELL_TAG {
             return self.tell(context);
         }
-        let Some((neighbor, wanted)) = self.cache.handle_timeout(context, timeout.tag) else {
+        let wanted = self.neighbors.handle_timeout(context, timeout.tag);
+        let Some((gateway, is_lost, client)) = wanted else {
             return;
         };
-        let gateway = neighbor.address;
-        let client = match wanted {
-            Wanted::Ask(client) => client,
-            Wanted::AskAgain(client) => {
-                self.announce(context, gateway);
-                client
-            }
+        if is_lost {
+            self.announce(context, gateway);
+        }
+        if let Some(client) = client {
+            self.ask(context, client, gateway);
+        }
+    }
+
+    fn poll_message(&mut self) -> Option<(u32, MessageBody)> {
+        let (shard, message) = self.neighbors.poll_message()?;
+        Some((shard, MessageBody::Neighbor(message)))
+    }
+
+    fn handle_message(&mut self, context: &mut Context<'_>, from: u32, message: MessageBody) {
+        let MessageBody::Neighbor(message) = message else {
+            return;
         };
-        self.ask(context, client, gateway);
+        match self.neighbors.handle_message(context, from, message) {
+            Some(Task::Announce(gateway)) => self.announce(context, gateway),
+            Some(Task::Ask(client, gateway)) => self.ask(context, client, gateway),
+            None => {}
+        }
     }
 
     fn handle_event(&mut self, context: &mut Context<'_>, client: ClientId, event: &Event) {
@@ -251,11 +262,11 @@ impl Plugin for Arp {
     }
 
     fn counters_cleared(&mut self) {
-        self.cache.counts = Default::default();
+        *self.neighbors.counts() = Default::default();
     }
 
     fn table_bytes(&self) -> usize {
-        self.clients.table_bytes() + self.cache.table_bytes()
+        self.clients.table_bytes() + self.neighbors.table_bytes()
     }
 }
 
@@ -317,10 +328,10 @@ impl Arp {
         _: &mut Context<'_>,
         params: PageParams,
     ) -> Result<Page<ArpNeighbor>, Error> {
-        self.cache
+        self.neighbors
             .page(params, "ApiArpNsIterParams", |neighbor| ArpNeighbor {
                 ipv4: Ipv4(neighbor.address),
-                refc: neighbor.users().len(),
+                refc: neighbor.users,
                 state: neighbor.state as u8,
                 resolve: neighbor.state != NeighborState::Incomplete,
                 mac: Mac(neighbor.mac.unwrap_or_default()),
@@ -342,7 +353,7 @@ impl Arp {
     fn new(context: &Context<'_>) -> Arp {
         Arp {
             counters: ArpCounters::default(),
-            cache: NeighborCache::new(CLIENT_TAG + 1, context.namespace.rank()),
+            neighbors: Neighbors::new(context, CLIENT_TAG + 1),
             clients: ClientMap::default(),
             telling: VecDeque::new(),
             is_enabled: true,
@@ -361,8 +372,8 @@ impl Arp {
         if let Some(state) = self.clients.get_mut(id) {
             (state.gateway, state.address) = (gateway, address);
         }
-        self.cache.associate(context, gateway, id);
-        let mac = self.cache.mac(gateway);
+        self.neighbors.associate(context, gateway, id);
+        let mac = self.neighbors.mac(gateway);
         context.set_gateway_mac_ipv4(id, mac);
         self.announce_client(context, id);
         self.ask(context, id, gateway);
@@ -378,7 +389,7 @@ impl Arp {
         let timer = std::mem::take(&mut state.timer);
         context.cancel_timer(timer);
         if !gateway.is_unspecified() {
-            self.cache.dissociate(context, gateway, id);
+            self.neighbors.dissociate(context, gateway, id);
             context.set_gateway_mac_ipv4(id, None);
         }
     }
@@ -432,9 +443,10 @@ impl Arp {
         request(context, id, gateway);
     }
 
-    fn learn(&mut self, context: &mut Context<'_>, header: &ArpHeader) {
-        let gateway = header.sender_ip;
-        let learned = self.cache.learn(context, gateway, header.sender_mac);
+    #[inline]
+    fn learn(&mut self, context: &mut Context<'_>, header: &ArpHeader, frame: &Frame<'_>) {
+        let (gateway, mac) = (header.sender_ip, header.sender_mac);
+        let learned = self.neighbors.learn(context, gateway, mac, frame.is_copy);
         if learned.is_some() {
             self.announce(context, gateway);
         }
@@ -443,6 +455,7 @@ impl Arp {
     /// Tells the clients of a gateway what its MAC address is; all of them, also those that heard of
     /// an earlier one just now.
     fn announce(&mut self, context: &mut Context<'_>, gateway: Ipv4Addr) {
+        self.neighbors.tell_shards(context, gateway);
         let is_telling = !self.telling.is_empty();
         self.telling.retain(|(other, _)| *other != gateway);
         self.telling.push_back((gateway, ClientId::FIRST));
@@ -454,10 +467,10 @@ impl Arp {
     /// Tells the next clients.
     fn tell(&mut self, context: &mut Context<'_>) {
         if let Some((gateway, first)) = self.telling.pop_front() {
-            if let Some(neighbor) = self.cache.get(gateway) {
-                let mut clients = neighbor.users_from(first);
+            if let Some((users, mac)) = self.neighbors.get(gateway) {
+                let mut clients = users.range(first..).copied();
                 for client in clients.by_ref().take(TELL_AT_ONCE) {
-                    context.set_gateway_mac_ipv4(client, neighbor.mac);
+                    context.set_gateway_mac_ipv4(client, mac);
                 }
                 let next = clients.next();
                 self.telling.extend(next.map(|next| (gateway, next)));
@@ -491,7 +504,7 @@ impl Arp {
 
     /// The counters, with those of the cache.
     fn refreshed(&mut self) -> &mut ArpCounters {
-        let counts = &self.cache.counts;
+        let counts = self.neighbors.counts();
         let table = &mut self.counters;
         table.timer_learned = counts.timer_learned;
         table.timer_incomplete = counts.timer_incomplete;

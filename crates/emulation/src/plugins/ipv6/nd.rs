@@ -176,7 +176,7 @@ impl NeighborDiscovery {
     pub(super) fn new() -> Self {
         NeighborDiscovery {
             counters: NdCounters::default(),
-            cache: NeighborCache::new(TAG_CACHE, 0),
+            cache: NeighborCache::new(TAG_CACHE),
             clients: ClientMap::default(),
             count: 0,
             solicitations: 0,
@@ -450,7 +450,7 @@ impl NeighborDiscovery {
         self.cache
             .page(params, "ApiNdNsIterParams", |neighbor| NdNeighbor {
                 ipv6: read::Ipv6(neighbor.address),
-                refc: neighbor.users().len(),
+                refc: neighbor.users,
                 state: neighbor.state as u8,
                 resolve: neighbor.mac.is_some(),
                 mac: Mac(neighbor.mac.unwrap_or_default()),
@@ -584,7 +584,7 @@ impl NeighborDiscovery {
         if neighbor.users().len() > TELL_AT_ONCE {
             return self.tell_soon(context);
         }
-        let users: Vec<_> = neighbor.users().collect();
+        let users: Vec<_> = neighbor.users().iter().copied().collect();
         for id in users {
             self.tell(context, id);
         }
@@ -596,7 +596,7 @@ impl NeighborDiscovery {
         };
         let target = neighbor.address;
         let (Wanted::Ask(id) | Wanted::AskAgain(id)) = wanted;
-        if let Some(client) = context.client(id) {
+        if let Some(client) = id.and_then(|id| context.client(id)) {
             let (mac, source) = (client.mac, client.link_local());
             self.ask(context, mac, source, target);
         }

@@ -11,6 +11,7 @@ use allosaur_port::tap::{TapOut, TapSwitch};
 use crate::emulation::{EmulatedClients, EmulationAnswer, EmulationRequest};
 use crate::threads::client_frames::{COPY, PlacementSender};
 use crate::threads::request_channel::RequestReceiver;
+use crate::threads::shard_links::ShardLinks;
 
 /// Frames that are taken before what clients send has its turn.
 const BUDGET: usize = 64;
@@ -26,6 +27,8 @@ pub struct ClientLinks {
     pub inhabited: TapSwitch,
     /// Where they say where they are.
     pub placements: PlacementSender,
+    /// To the clients of other data threads, and from them.
+    pub shards: ShardLinks,
 }
 
 impl ClientLinks {
@@ -77,23 +80,25 @@ impl EmulationState {
     }
 
     /// Answers who asks, takes what was received, and has `send` send frames by ports and count them. Returns
-    /// how many frames came and went; an answer counts as one.
+    /// how many frames came and went; an answer counts as one, and so does a message.
     pub(super) fn turn(
         &mut self,
         now: Nanos,
         mut send: impl FnMut(PortIndex, &[u8], &mut TransmitCounters),
     ) -> u64 {
-        let mut done = self.answer(now) + self.receive();
+        let mut done = self.links.shards.receive(now, &mut self.clients);
+        done += self.answer(now) + self.receive();
         let sent = &mut self.sent;
         self.clients.poll_transmit(now, |port, frame| {
             done += 1;
             send(port, frame, &mut sent[usize::from(port)]);
         });
         self.unsent = self.links.tell(self.unsent.take(), &mut self.clients);
-        done
+        done + self.links.shards.send(&mut self.clients)
     }
 
-    /// All are told which ports have clients, and where these are, before an answer leaves.
+    /// All are told which ports have clients, where these are, and what other threads are to know, before an
+    /// answer leaves.
     fn answer(&mut self, now: Nanos) -> u64 {
         let mut answered = 0;
         for number in 0..self.links.requests.len() {
@@ -104,6 +109,7 @@ impl EmulationState {
             let answer = self.clients.handle_request(request, now);
             self.links.inhabited.set(self.clients.inhabited());
             self.unsent = self.links.tell(self.unsent.take(), &mut self.clients);
+            self.links.shards.send(&mut self.clients);
             self.links.requests[number].give_answer(question, answer);
             answered += 1;
         }
@@ -146,9 +152,9 @@ impl EmulationState {
 
     /// When they have something to do, which may be a little late.
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
-        match self.unsent {
-            Some(_) => Some(0),
-            None => self.clients.poll_timeout(),
+        match self.unsent.is_some() || self.links.shards.has_unsent() {
+            true => Some(0),
+            false => self.clients.poll_timeout(),
         }
     }
 }
