@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use allosaur_api::Error;
 use allosaur_engine::rng::Lcg;
-use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_engine::time::{Nanos, SECOND};
 use allosaur_packet::frame as packet_frame;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -15,7 +15,6 @@ use crate::client::{Client, ClientId};
 use crate::exports::{Export, ExportReport, Exports};
 use crate::frame::{self, Frame, FrameKind, KINDS, ParserCounters};
 use crate::iter::Cursor;
-use crate::memory::MemoryCounters;
 use crate::namespace::{Namespace, NamespaceKey};
 use crate::placements::{Placement, Placements};
 use crate::plugin::{
@@ -30,6 +29,7 @@ use crate::timers::Timers;
 use crate::tls::TlsClients;
 use crate::totals::Totals;
 use crate::transmit::{RxQueueCounters, Transmit, TxQueue, TxQueueCounters, VethCounters};
+use crate::usage::Usage;
 
 /// What an emulation begins with.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,7 @@ pub struct Emulation {
     pub(crate) namespaces: Slab<Box<Entry>>,
     pub(crate) by_key: FxHashMap<NamespaceKey, u32>,
     /// The namespace of the last frame, which is mostly that of the next.
-    recent: Option<(NamespaceKey, u32)>,
+    pub(crate) recent: Option<(NamespaceKey, u32)>,
     pub(crate) namespace_defaults: Option<Map<String, Value>>,
     pub(crate) shared: Shared,
     pub(crate) counters: NamespaceCounters,
@@ -144,8 +144,7 @@ impl Emulation {
     /// What the process has used, for the resource monitor: time of the CPU since it started, and
     /// memory.
     pub fn set_usage(&mut self, cpu_time: Nanos, rss_bytes: u64) {
-        self.usage.cpu_time = cpu_time;
-        self.usage.rss_bytes = rss_bytes;
+        self.usage.set(cpu_time, rss_bytes);
     }
 
     /// So many frames were lost on the way here from who received them.
@@ -303,120 +302,6 @@ impl Emulation {
             });
             self.deliver(now);
         }
-    }
-
-    /// Has a namespace make no more clients by itself.
-    pub(crate) fn stop_auto_triggers(&mut self, now: Nanos, index: u32) {
-        let entry = self.namespaces.get(index);
-        for id in ids(entry.map_or(0, |entry| entry.plugins.set())) {
-            self.run(now, index, id, |plugin, _| plugin.stop_auto_trigger());
-        }
-    }
-
-    /// Adds a namespace with plugins, by their init JSON. One that cannot be made is an error; the
-    /// namespace stays, with those before it.
-    ///
-    /// # Errors
-    /// When it is there already, or a plugin is unknown or refuses its init JSON.
-    pub(crate) fn add_namespace(
-        &mut self,
-        now: Nanos,
-        key: NamespaceKey,
-        plugins: &Map<String, Value>,
-    ) -> Result<(), Error> {
-        if self.by_key.contains_key(&key) {
-            return Err(Error::execution(format!(
-                " error there is a valid namespace for this tunnel: {key}\n, can't add it "
-            )));
-        }
-        let index = self.insert_namespace(key);
-        self.counters.added += 1;
-        self.counters.active += 1;
-        self.epoch += 1;
-        for (name, init) in plugins {
-            let id = plugin_id(name)?;
-            self.create_plugin(now, index, id, init)?;
-            self.deliver(now);
-        }
-        Ok(())
-    }
-
-    fn insert_namespace(&mut self, key: NamespaceKey) -> u32 {
-        let home = self.shared.placements.home_elsewhere(&key);
-        let index = self.namespaces.insert(Box::new(Entry {
-            namespace: Namespace::new(key, home),
-            plugins: PluginSlots::default(),
-            client_defaults: None,
-            cursor: Cursor::Stopped,
-        }));
-        self.by_key.insert(key, index);
-        index
-    }
-
-    /// The number of a namespace. The part of one whose home is another shard is made here when it is first
-    /// asked for: who asks has asked the home before.
-    pub(crate) fn find_namespace(&mut self, key: NamespaceKey) -> Option<u32> {
-        match self.by_key.get(&key) {
-            Some(index) => Some(*index),
-            None if self.shared.placements.home_elsewhere(&key).is_some() => {
-                self.epoch += 1;
-                Some(self.insert_namespace(key))
-            }
-            None => None,
-        }
-    }
-
-    /// The namespaces whose home this is.
-    pub(crate) fn homes(&self) -> impl Iterator<Item = &Entry> {
-        let indices = self.namespaces.indices();
-        let entries = indices.filter_map(|index| self.namespaces.get(index));
-        entries
-            .map(|entry| &**entry)
-            .filter(|entry| entry.namespace.is_home())
-    }
-
-    /// Refuses to remove a namespace with clients.
-    pub(crate) fn check_empty(&self, key: &NamespaceKey) -> Result<(), Error> {
-        let index = self.by_key.get(key);
-        let entry = index.and_then(|index| self.namespaces.get(*index));
-        match entry {
-            Some(entry) if !entry.namespace.clients.is_empty() => Err(Error::execution(format!(
-                "ns with tunnel {key}\n still has active clients, remove them"
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes a namespace without clients.
-    ///
-    /// # Errors
-    /// When it is not there, or has clients.
-    pub(crate) fn remove_namespace(&mut self, now: Nanos, key: &NamespaceKey) -> Result<(), Error> {
-        let is_home = self.shared.placements.home_elsewhere(key).is_none();
-        let Some(&index) = self.by_key.get(key) else {
-            return match is_home {
-                true => Err(Error::execution(
-                    " error can't find a valid namespace for this tunnel",
-                )),
-                false => Ok(()),
-            };
-        };
-        self.check_empty(key)?;
-        let entry = self.namespaces.get(index).expect("the index is right");
-        let plugins = entry.plugins.set();
-        self.keep_counts(index, None);
-        for id in ids(plugins) {
-            self.run(now, index, id, |plugin, context| plugin.remove(context));
-        }
-        self.by_key.remove(key);
-        self.recent = None;
-        self.namespaces.remove(index);
-        if is_home {
-            self.counters.removed += 1;
-            self.counters.active = self.counters.active.saturating_sub(1);
-        }
-        self.epoch += 1;
-        Ok(())
     }
 
     /// Makes a plugin of a namespace, unless it is there; says whether it was made. Events wait: a
@@ -623,7 +508,7 @@ impl Emulation {
     }
 
     /// Gives events to those that they are for, until there are no more.
-    fn deliver(&mut self, now: Nanos) {
+    pub(crate) fn deliver(&mut self, now: Nanos) {
         while let Some(pending) = self.shared.events.pop_front() {
             let Pending {
                 namespace, client, ..
@@ -693,24 +578,6 @@ fn takers() -> [Option<PluginId>; KINDS] {
 }
 
 impl Emulation {
-    /// What the tables of all namespaces have in memory.
-    pub(crate) fn memory(&self) -> MemoryCounters {
-        let mut counters = MemoryCounters {
-            timer_bytes: self.shared.timers.table_bytes() as u64,
-            queue_bytes: self.shared.tx.table_bytes() as u64,
-            ..MemoryCounters::default()
-        };
-        let indices = self.namespaces.indices();
-        for entry in indices.filter_map(|index| self.namespaces.get(index)) {
-            let clients = &entry.namespace.clients;
-            counters.clients += clients.len() as u64;
-            counters.client_bytes += clients.table_bytes() as u64;
-            counters.plugin_bytes += entry.plugins.table_bytes() as u64;
-        }
-        counters.sum_up();
-        counters
-    }
-
     /// Brings counters up to date that are kept elsewhere.
     pub(crate) fn refresh_counters(&mut self, now: Nanos) {
         self.refresh_frames();
@@ -751,49 +618,5 @@ crate::counters! {
     pub(crate) struct TimerCounters: u64, "timerw" {
         active: "activeTimer", "active timers", "timers", Info;
         ticks: "ticks", "ticks", "ops", Info;
-    }
-}
-
-crate::counters! {
-    /// What the process uses.
-    pub(crate) struct UsageCounters: u64, "Resource monitor" {
-        elapsed_ms: "elapsedTimeMs", "Elapsed time since reset", "milliseconds", Info;
-        cpu_percent: "cpuPercent", "CPU utilization since reset", "percent", Info, zero;
-        rss_bytes: "rss", "RSS memory consumption", "bytes", Info;
-    }
-}
-
-/// What the process has used, and since when it is looked at.
-#[derive(Debug)]
-pub(crate) struct Usage {
-    cpu_time: Nanos,
-    rss_bytes: u64,
-    reset_at: Nanos,
-    cpu_time_then: Nanos,
-}
-
-impl Usage {
-    fn new(now: Nanos) -> Usage {
-        Usage {
-            cpu_time: 0,
-            rss_bytes: 0,
-            reset_at: now,
-            cpu_time_then: 0,
-        }
-    }
-
-    pub(crate) fn reset(&mut self, now: Nanos) {
-        self.reset_at = now;
-        self.cpu_time_then = self.cpu_time;
-    }
-
-    pub(crate) fn counters(&self, now: Nanos) -> UsageCounters {
-        let elapsed = now.saturating_sub(self.reset_at);
-        let used = self.cpu_time.saturating_sub(self.cpu_time_then);
-        UsageCounters {
-            elapsed_ms: elapsed / MILLISECOND,
-            cpu_percent: used.saturating_mul(100) / elapsed.max(1),
-            rss_bytes: self.rss_bytes,
-        }
     }
 }

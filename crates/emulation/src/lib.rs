@@ -10,8 +10,8 @@
 //! `memory`, `iter`, `slab`, `address_hash`, `chap`, `client`, `exports`, `sockets`, `namespace`,
 //! `target`, `frame`, `shard_map`, `placements`, `shard_message`, `timers`, `transmit`, `tls`,
 //! `plugin`, `spec`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`,
-//! `neighbor_mirror`, `neighbors`, `ping`, `multicast`, `plugins`, `totals`, `emulation`, `restart`,
-//! `exchange`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
+//! `neighbor_mirror`, `neighbors`, `ping`, `multicast`, `plugins`, `totals`, `usage`, `emulation`,
+//! `namespaces`, `restart`, `exchange`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
 
 mod address_hash;
 pub mod chap;
@@ -28,6 +28,7 @@ pub mod iter;
 mod memory;
 mod multicast;
 pub mod namespace;
+mod namespaces;
 pub mod neighbor_cache;
 mod neighbor_mirror;
 mod neighbors;
@@ -57,5 +58,6 @@ mod tls;
 pub mod totals;
 pub mod transmit;
 mod udp;
+mod usage;
 
 pub use emulation::{Emulation, Settings};

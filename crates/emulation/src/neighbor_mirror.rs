@@ -102,7 +102,7 @@ impl<A: Copy + Ord + Hash> NeighborMirror<A> {
 
     /// A neighbor said what its MAC address is.
     #[inline]
-    pub(crate) fn hear(&mut self, context: &mut Context<'_>, address: A, mac: MacAddress) {
+    pub(crate) fn note_heard(&mut self, context: &mut Context<'_>, address: A, mac: MacAddress) {
         let told = match self.heard.get(&address) {
             Some(Heard { mac: known, told }) if *known == mac => {
                 if told.is_some_and(|told| context.now < told + HEARD_GAP) {

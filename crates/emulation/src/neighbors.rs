@@ -73,7 +73,7 @@ impl<A: Copy + Ord + Hash> Neighbors<A> {
             }
             Neighbors::Mirror(mirror) => {
                 if !is_for_all {
-                    mirror.hear(context, address, mac);
+                    mirror.note_heard(context, address, mac);
                 }
                 None
             }

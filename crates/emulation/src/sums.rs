@@ -6,6 +6,7 @@
 use crate::client::ClientId;
 use crate::counters::Counters;
 use crate::emulation::{Emulation, Entry, ids};
+use crate::memory::MemoryCounters;
 use crate::ready::is_ready;
 use crate::totals::{LAYOUT, OWN, Sums, Totals};
 
@@ -13,6 +14,24 @@ impl Emulation {
     /// What was summed up last.
     pub fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// What the tables of all namespaces have in memory.
+    pub(crate) fn memory(&self) -> MemoryCounters {
+        let mut counters = MemoryCounters {
+            timer_bytes: self.shared.timers.table_bytes() as u64,
+            queue_bytes: self.shared.tx.table_bytes() as u64,
+            ..MemoryCounters::default()
+        };
+        let indices = self.namespaces.indices();
+        for entry in indices.filter_map(|index| self.namespaces.get(index)) {
+            let clients = &entry.namespace.clients;
+            counters.clients += clients.len() as u64;
+            counters.client_bytes += clients.table_bytes() as u64;
+            counters.plugin_bytes += entry.plugins.table_bytes() as u64;
+        }
+        counters.sum_up();
+        counters
     }
 
     /// Goes on summing up, with at most so many clients and namespaces. True when all are in the sums,
