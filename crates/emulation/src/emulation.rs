@@ -18,8 +18,7 @@ use crate::iter::Cursor;
 use crate::namespace::{Namespace, NamespaceKey};
 use crate::placements::{Placement, Placements};
 use crate::plugin::{
-    Context, Event, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, Timeout,
-    WaitingMessages,
+    Context, Event, Pending, Plugin, PluginError, PluginId, PluginSlots, Shared, WaitingMessages,
 };
 use crate::plugins::PLUGINS;
 use crate::shard_map::ShardMap;
@@ -210,41 +209,6 @@ impl Emulation {
         }
     }
 
-    /// Does what is due by `now`.
-    pub fn handle_timeout(&mut self, now: Nanos) {
-        while self.shared.timers.gather(now) {
-            self.prefetch_for_timers();
-            self.handle_gathered(now);
-        }
-    }
-
-    /// Gives the timers that were gathered to their plugins.
-    fn handle_gathered(&mut self, now: Nanos) {
-        while let Some((timer, owner)) = self.shared.timers.pop() {
-            let client = (owner.client != u32::MAX).then_some(ClientId(owner.client));
-            let Some(entry) = self.namespaces.get(owner.namespace) else {
-                continue;
-            };
-            let clients = &entry.namespace.clients;
-            let is_gone = client.is_some_and(|client| {
-                clients.get(client).is_none()
-                    || clients.generation(client) as u16 != owner.client_generation
-            });
-            if is_gone {
-                continue;
-            }
-            let timeout = Timeout {
-                timer,
-                client,
-                tag: owner.tag,
-            };
-            let plugin = PluginId(owner.plugin);
-            self.run(now, owner.namespace, plugin, |plugin, context| {
-                plugin.handle_timeout(context, timeout);
-            });
-        }
-    }
-
     /// When to call [`Emulation::handle_timeout`]; not later than the earliest timer. At once while
     /// frames wait.
     pub fn poll_timeout(&self) -> Option<Nanos> {
@@ -252,11 +216,6 @@ impl Emulation {
             return Some(0);
         }
         self.shared.timers.next_due()
-    }
-
-    /// How many timers are set.
-    pub fn timers(&self) -> usize {
-        self.shared.timers.len()
     }
 
     /// The ports that have namespaces, each once.

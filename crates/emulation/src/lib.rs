@@ -11,7 +11,7 @@
 //! `target`, `frame`, `shard_map`, `placements`, `shard_message`, `timers`, `transmit`, `tls`,
 //! `plugin`, `spec`, `udp`, `datagrams`, `dns`, `field_engine`, `pace`, `neighbor_cache`,
 //! `neighbor_mirror`, `neighbors`, `ping`, `multicast`, `plugins`, `totals`, `usage`, `emulation`,
-//! `namespaces`, `restart`, `exchange`, `prefetch`, `ready`, `sums`, `rpc`, `shards`.
+//! `namespaces`, `restart`, `exchange`, `prefetch`, `timeouts`, `ready`, `sums`, `rpc`, `shards`.
 
 mod address_hash;
 pub mod chap;
@@ -53,6 +53,7 @@ mod sums;
 mod target;
 #[cfg(test)]
 mod test_net;
+pub mod timeouts;
 pub mod timers;
 mod tls;
 pub mod totals;

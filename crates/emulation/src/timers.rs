@@ -49,7 +49,7 @@ struct Slot {
 const NONE: u32 = u32::MAX;
 
 /// Timers that are due, taken together: what the clients need stays in the cache of the first level.
-const GATHERED_MAX: usize = 32;
+pub const TIMERS_AT_ONCE: usize = 32;
 
 /// All timers of an emulation.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Timers {
     pub(crate) fn new(now: Nanos) -> Timers {
         Timers {
             due: Scheduler::new(now),
-            gathered: Vec::with_capacity(GATHERED_MAX),
+            gathered: Vec::with_capacity(TIMERS_AT_ONCE),
             slots: Vec::new(),
             free: NONE,
             active: 0,
@@ -131,7 +131,7 @@ impl Timers {
         self.due.advance(now);
         let due = std::iter::from_fn(|| self.due.pop_due(now));
         self.gathered
-            .extend(due.take(GATHERED_MAX).map(|(_, entry)| entry));
+            .extend(due.take(TIMERS_AT_ONCE).map(|(_, entry)| entry));
         self.gathered.reverse();
         !self.gathered.is_empty()
     }
@@ -204,7 +204,7 @@ mod tests {
         let mut tags = Vec::new();
         while timers.gather(990) {
             let gathered: Vec<u32> = timers.gathered().map(|owner| owner.tag).collect();
-            assert!(gathered.len() <= GATHERED_MAX);
+            assert!(gathered.len() <= TIMERS_AT_ONCE);
             let popped = std::iter::from_fn(|| timers.pop());
             let popped: Vec<u32> = popped.map(|(_, owner)| owner.tag).collect();
             assert!(popped.iter().rev().eq(&gathered));

@@ -31,9 +31,11 @@ const FRAMES_PER_TURN: usize = 64;
 /// that it takes a small part of the time: a million wait for ten seconds.
 const PUBLISH_INTERVAL: Nanos = 500 * MILLISECOND;
 const PUBLISH_INTERVAL_PER_CLIENT: Nanos = 10 * MICROSECOND;
-/// Clients and namespaces that are summed up in a turn, and when it goes on with the next, which wakes the
+/// Clients and namespaces that are summed up before other work has its turn.
+const SUMMED_PER_TURN: usize = 64;
+/// Those that are summed up one turn after the other, and when it goes on with the next, which wakes the
 /// thread no more often than timers of many clients do. A million take ten seconds.
-const SUMMED_PER_TURN: usize = 1024;
+const SUMMED_PER_INTERVAL: usize = 1024;
 const SUM_INTERVAL: Nanos = 10 * MILLISECOND;
 /// Who sleeps is woken for timers at most so often: a million clients have one every few microseconds.
 const TICK_MIN: Nanos = MILLISECOND;
@@ -62,6 +64,8 @@ pub struct EmulatedClients {
     failed: VecDeque<u64>,
     /// Where their counters are published, and when that is due.
     published: Option<(Arc<EmulationBlock>, Nanos)>,
+    /// What is left to be summed up in this interval.
+    to_sum: usize,
 }
 
 impl EmulatedClients {
@@ -76,6 +80,7 @@ impl EmulatedClients {
             changes: 0,
             failed: VecDeque::with_capacity(FAILED_MAX),
             published: None,
+            to_sum: SUMMED_PER_INTERVAL,
         }
     }
 
@@ -95,8 +100,8 @@ impl EmulatedClients {
 }
 
 impl EmulatedClients {
-    /// Does what is due. An emulation that was told to end makes room for a new one, as a process
-    /// that is started again.
+    /// Does what is due, or the earliest of much: what streams send does not wait for all of it. An
+    /// emulation that was told to end makes room for a new one, as a process that is started again.
     fn advance(&mut self, now: Nanos) {
         if self.emulation.poll_shutdown().is_some_and(|at| at <= now) {
             self.emulation.restart(self.settings.clone(), now);
@@ -105,7 +110,7 @@ impl EmulatedClients {
                 exports.reset();
             }
         }
-        self.emulation.handle_timeout(now);
+        self.emulation.handle_some_timeouts(now);
         self.exchange_exports(now);
     }
 
@@ -120,7 +125,6 @@ impl EmulatedClients {
         if let Some(usage) = usage {
             self.emulation.set_usage(usage.cpu_time, usage.rss_bytes);
         }
-        // What is due comes first: requests see the state of now.
         self.advance(now);
         if self.failed.contains(&number) {
             return Ok(Value::Null);
@@ -161,7 +165,11 @@ impl EmulatedClients {
         let is_through = self.emulation.sum_up(SUMMED_PER_TURN);
         if is_through {
             block.publish(self.emulation.totals());
+        } else if self.to_sum > SUMMED_PER_TURN {
+            self.to_sum -= SUMMED_PER_TURN;
+            return;
         }
+        self.to_sum = SUMMED_PER_INTERVAL;
         *due = match is_through {
             false => now + SUM_INTERVAL,
             true if self.emulation.totals().namespaces > 0 => {
@@ -189,6 +197,13 @@ impl EmulatedClients {
 }
 
 impl EmulatedClients {
+    /// Whether timers are due by `now`. A request of then waits until none is: it sees the state of its
+    /// time.
+    #[inline]
+    pub fn has_due_timers(&self, now: Nanos) -> bool {
+        self.emulation.has_due_timers(now)
+    }
+
     /// Does what is asked.
     pub fn handle_request(&mut self, request: EmulationRequest, now: Nanos) -> EmulationAnswer {
         match request {

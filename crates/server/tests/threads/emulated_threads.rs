@@ -132,8 +132,12 @@ impl World {
             usage: None,
         };
         self.requests[core].send(QuestionId(1), request);
-        self.threads[core].turn();
-        match self.requests[core].receive() {
+        // It waits for the timers that are due.
+        let answer = (0..1000).find_map(|_| {
+            self.threads[core].turn();
+            self.requests[core].receive()
+        });
+        match answer {
             Some((_, EmulationAnswer::Called(Ok(reply)))) => reply,
             other => panic!("{other:?}"),
         }
@@ -366,4 +370,29 @@ fn a_thread_that_stands_still_is_told_of_all_neighbors_later() {
     assert_eq!(counters["arp"]["addIncomplete"], GATEWAYS);
     world.hand.advance(SECOND);
     assert_eq!(world.turn().len(), usize::from(GATEWAYS), "asked for again");
+}
+
+#[test]
+fn a_request_sees_the_timers_that_were_due_when_it_came() {
+    const MANY: u16 = 300;
+    let mut world = World::new(1);
+    let tunnel = json!({"vport": 0, "tci": [7, 0]});
+    world.ask(0, "ctx_add", json!({"tunnels": [tunnel]}));
+    let client = |number: u16| {
+        let [high, low] = number.to_be_bytes();
+        json!({"mac": [2, 0, 0, 7, high, low], "ipv4": [10, 0, high, low], "ipv4_dg": [10, 1, 0, 1], "plugs": {"arp": {}}})
+    };
+    let clients: Vec<Value> = (0..MANY).map(client).collect();
+    let params = json!({"tun": tunnel, "clients": clients});
+    world.ask(0, "ctx_client_add", params);
+    world.turn();
+    let mut asked = || {
+        let params = json!({"tun": tunnel, "mask": ["arp"]});
+        let counters = world.ask(0, "arp_ns_cnt", params);
+        world.hand.advance(61 * SECOND);
+        counters["arp"]["pktTxArpQuery"].as_u64().expect("a number")
+    };
+    // Each asks for its gateway once a minute, and no thread takes a turn between the clock and the request.
+    let first = asked();
+    assert!(asked() >= first + u64::from(MANY));
 }

@@ -302,6 +302,22 @@ fn timers_of_many_wake_a_thousand_times_a_second_at_most() {
 }
 
 #[test]
+fn timers_of_many_that_are_due_at_once_are_handled_in_turns() {
+    let mut clients = clients();
+    add(&mut clients, 0, 0, 300);
+    all_sent(&mut clients, 0);
+    // Each announces itself again after a minute.
+    let now = 61 * SECOND;
+    let mut turns = Vec::new();
+    while clients.has_due_timers(now) || clients.poll_timeout() == Some(0) {
+        turns.push(sent(&mut clients, now).len());
+    }
+    assert!(turns.iter().sum::<usize>() >= 300, "{turns:?}");
+    assert!(turns.iter().all(|frames| *frames <= 64), "{turns:?}");
+    assert!(turns[0] < 64 && turns.len() >= 300 / 32, "{turns:?}");
+}
+
+#[test]
 fn clients_of_a_port_that_is_not_there_send_nothing() {
     let mut clients = clients();
     add(&mut clients, 0, 77, 5);

@@ -56,6 +56,8 @@ impl ClientLinks {
 pub struct EmulationState {
     clients: EmulatedClients,
     links: ClientLinks,
+    /// Of each who asks, when the next request was first seen. It waits for what was due then.
+    asked: Vec<Option<Nanos>>,
     /// Where a client is, which could not be told yet.
     unsent: Option<Placement>,
     /// Frames that were lost on the way here.
@@ -71,6 +73,7 @@ impl EmulationState {
     pub fn new(clients: EmulatedClients, links: ClientLinks, ports: usize) -> EmulationState {
         EmulationState {
             clients,
+            asked: vec![None; links.requests.len()],
             links,
             unsent: None,
             lost: 0,
@@ -102,10 +105,17 @@ impl EmulationState {
     fn answer(&mut self, now: Nanos) -> u64 {
         let mut answered = 0;
         for number in 0..self.links.requests.len() {
-            let Some(request) = self.links.requests[number].take_question() else {
+            if self.links.requests[number].question().is_none() {
+                continue;
+            }
+            let asked = *self.asked[number].get_or_insert(now);
+            if self.clients.has_due_timers(asked) {
+                continue;
+            }
+            self.asked[number] = None;
+            let Some((question, request)) = self.links.requests[number].take_question() else {
                 continue;
             };
-            let (question, request) = request;
             let answer = self.clients.handle_request(request, now);
             self.links.inhabited.set(self.clients.inhabited());
             self.unsent = self.links.tell(self.unsent.take(), &mut self.clients);
@@ -152,7 +162,8 @@ impl EmulationState {
 
     /// When they have something to do, which may be a little late.
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
-        match self.unsent.is_some() || self.links.shards.has_unsent() {
+        let is_asked = self.asked.iter().any(Option::is_some);
+        match is_asked || self.unsent.is_some() || self.links.shards.has_unsent() {
             true => Some(0),
             false => self.clients.poll_timeout(),
         }
