@@ -227,6 +227,9 @@ wished_packages() {
     if ! has_tool tshark; then printf 'tshark\n'; fi
     if ! has_tool zsh; then printf 'zsh\n'; fi
     if ! has_tool fish; then printf 'fish\n'; fi
+    if ! has_tool bird; then printf 'bird2\n'; fi
+    if [ ! -x /usr/lib/frr/bgpd ]; then printf 'frr\n'; fi
+    if ! has_tool iperf3; then printf 'iperf3\n'; fi
     if ! has_tool groff; then printf 'groff-base\n'; fi
     if ! has_tool shellcheck; then printf 'shellcheck\n'; fi
     local daemon

@@ -101,6 +101,13 @@ def fork_server() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def bird_is_here() -> None:
+    """Skip where BIRD is not installed."""
+    if not any(shutil.which("bird", path=path) for path in (None, "/usr/sbin", "/usr/local/sbin")):
+        pytest.skip("there is no `bird`: install bird2")
+
+
+@pytest.fixture(scope="session")
 def networks_work() -> None:
     """Skips tests where networks cannot be made."""
     problem = _module("network").why_not()

@@ -92,8 +92,8 @@ class LocalServer(Generic[ClientT_co]):
     port of requests to them; True takes a free one. Start it in a thread that lives
     as long as the server: the kernel ends the server when that thread ends.
 
-    ``host``, ``rpc_port``, ``pub_port``, ``emu_port`` (None without emulated clients) and ``http_url`` (None
-    without HTTP) say where it listens once it runs. Raises ``ServerStartError``, an ``STLConnectionError``,
+    ``host``, ``rpc_port``, ``pub_port``, ``emu_port`` (None without emulated clients), ``bird_port`` (None
+    without BIRD) and ``http_url`` (None without HTTP) say where it listens once it runs. Raises ``ServerStartError``, an ``STLConnectionError``,
     with the server's own words when it does not start.
     """
 
@@ -152,6 +152,7 @@ class LocalServer(Generic[ClientT_co]):
         self.pub_port = pub_port
         self.stateful = stateful
         self.emu_port: int | None = None
+        self.bird_port: int | None = None
         self.http_url: str | None = None
         self._binary = binary
         self._options = ["--stateful"] if stateful else []
@@ -278,6 +279,7 @@ class LocalServer(Generic[ClientT_co]):
         self.rpc_port = int(words["rpc"].rsplit(":", 1)[1])
         self.pub_port = int(words["pub"].rsplit(":", 1)[1])
         self.emu_port = int(words["emu"].rsplit(":", 1)[1]) if "emu" in words else None
+        self.bird_port = int(words["bird"].rsplit(":", 1)[1]) if "bird" in words else None
         self.http_url = words.get("http")
         # Its file may say so, too.
         self.stateful = self.stateful or words.get("mode") == "stateful"

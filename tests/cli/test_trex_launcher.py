@@ -187,7 +187,7 @@ def test_what_does_nothing_is_named_in_one_line(launch: Launch, config: Path) ->
             "-k",
             "60",
             "--flip",
-            "--bird-server",
+            "--scapy-server",
             "--learn-mode",
             "2",
             "--lm",
@@ -202,7 +202,7 @@ def test_what_does_nothing_is_named_in_one_line(launch: Launch, config: Path) ->
     assert process.returncode == 0, err
     warnings = [line for line in err.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 1, err
-    for name in ("-k, --flip, --learn-mode (", "--bird-server (", "--lm ("):
+    for name in ("-k, --flip, --learn-mode (", "--scapy-server (", "--lm ("):
         assert name in warnings[0]
 
 

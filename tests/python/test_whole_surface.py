@@ -88,7 +88,7 @@ SURFACE = {
     "scan6": "ports timeout verbose",
     "server_shutdown": "force",
     "service_mode": "ports",
-    "set_bird_node": "node_port mac",
+    "set_bird_node": "node_port mac ipv4 ipv4_subnet ipv6_enabled ipv6 ipv6_subnet vlans tpids mtu",
     "set_capture_port_bpf_filter": "port bpf_filter",
     "set_global_cfg": "params",
     "set_l2_mode": "port dst_mac",
@@ -223,9 +223,9 @@ def test_requests_have_the_fields_that_trex_gives(
     assert len(compared) >= 35, sorted(compared)
 
 
-def test_bird_is_refused_clearly(client: STLClient) -> None:
-    with pytest.raises(STLError, match="not supported by this server: it has no BIRD"):
-        client.set_bird_node(0, "02:00:00:00:00:01", ipv4="192.0.2.1", ipv4_subnet=24)
+def test_a_node_of_bird_has_an_address_with_its_prefix(client: STLClient) -> None:
+    with pytest.raises(STLError, match="give ipv4 and ipv4_subnet, or neither"):
+        client.set_bird_node(0, "02:00:00:00:00:01", ipv4="192.0.2.1")
 
 
 def test_a_server_can_be_asked_before_connecting(transport: MockTransport) -> None:

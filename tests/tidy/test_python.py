@@ -50,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur._errors", "allosaur._not_here", "allosaur._console_lines"),
         *("allosaur.rpc", "allosaur.streams"),
     },
+    "allosaur.bird": {"allosaur._errors", "allosaur.rpc"},
     "allosaur": set(),
     "allosaur.server": {"allosaur._errors", "allosaur.client", "allosaur.stateful.client"},
     "allosaur.testing": {"allosaur._errors", "allosaur.rpc", "allosaur.client", "allosaur.emulation"},
@@ -128,7 +129,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trex": {
         *("allosaur", "allosaur._errors", "allosaur._from_api", "allosaur.api", "allosaur.compat"),
         *("allosaur.packets", "allosaur.hlt", "allosaur.stateful", "allosaur.services"),
-        *("allosaur.client", "allosaur.stateful.client", "allosaur.emulation"),
+        *("allosaur.client", "allosaur.stateful.client", "allosaur.emulation", "allosaur.bird"),
     },
     "trex_stl_lib": {
         *("allosaur", "allosaur._errors", "allosaur._from_api", "allosaur.api", "allosaur.compat"),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::commands::bird;
 use crate::error::Error;
 use crate::limits::BATCH_REQUESTS_MAX;
 use crate::request::{Refused, Request};
@@ -135,6 +136,55 @@ impl Dialect for MainDialect {
             _ => ("[", "]\n"),
         }
     }
+}
+
+/// TRex's server of BIRD (PyBird): as its main server, but parameters may be a list, or missing.
+#[derive(Clone, Copy, Debug)]
+pub struct BirdDialect;
+
+impl Dialect for BirdDialect {
+    type Request = Request;
+    type Place = MainPlace;
+    type Id = Value;
+
+    fn split(text: &mut Vec<u8>) -> Result<Requests<MainPlace>, Error> {
+        MainDialect::split(text)
+    }
+
+    fn parse(text: &[u8], place: MainPlace) -> (Value, Result<Request, Error>) {
+        let read = match place {
+            MainPlace::Read(value) => Ok(value),
+            MainPlace::At(range) => value(&text[range]),
+        };
+        match read {
+            Ok(value) => MainDialect::parse(text, MainPlace::Read(with_names(value))),
+            Err(error) => (Value::Null, Err(error)),
+        }
+    }
+
+    fn write(reply: &Reply<Value>, text: &mut Vec<u8>) {
+        MainDialect::write(reply, text);
+    }
+
+    fn brackets(is_batch: bool, replies: usize) -> (&'static str, &'static str) {
+        MainDialect::brackets(is_batch, replies)
+    }
+}
+
+/// A request whose parameters have names.
+fn with_names(mut request: Value) -> Value {
+    let method = request["method"].as_str().unwrap_or_default().to_owned();
+    let Some(fields) = request.as_object_mut() else {
+        return request;
+    };
+    let list = match fields.get_mut("params") {
+        None => Vec::new(),
+        Some(Value::Array(list)) => std::mem::take(list),
+        Some(_) => return request,
+    };
+    let named = Value::Object(bird::by_name(&method, list));
+    fields.insert("params".to_owned(), named);
+    request
 }
 
 /// A reply of the main server.

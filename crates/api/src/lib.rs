@@ -30,7 +30,7 @@ pub mod schema;
 pub mod table;
 
 pub use command::{Access, Command, Empty, Example, Types};
-pub use dialect::{Dialect, MainDialect};
+pub use dialect::{BirdDialect, Dialect, MainDialect};
 pub use error::Error;
 pub use exchange::Exchange;
 pub use fields::{FieldError, Fields};

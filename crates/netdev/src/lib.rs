@@ -4,6 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`interface`] | one interface: its facts, its link, what it receives |
+//! | [`child`] | programs that end with the thread that started them |
 //! | [`claim`] | which server may use an interface or a card |
 //! | [`inventory`] | what a machine has for ports, and who uses it |
 //! | [`netlink`] | what only rtnetlink tells |
@@ -12,6 +13,7 @@
 //! | [`socket`] | opening sockets, reading and setting their options |
 //! | [`names`] | what a misspelt name may have meant |
 
+pub mod child;
 pub mod claim;
 mod error;
 pub mod interface;

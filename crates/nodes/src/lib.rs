@@ -8,10 +8,12 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`namespace`] | named network namespaces |
+//! | [`bird`] | the routing daemon BIRD, in a namespace that nodes of all ports may join |
 //! | [`owner`] | whose they are, and what a server that is gone left behind |
 //! | [`node`] | one node: its addresses and names |
 //! | [`port_nodes`] | all nodes of a port |
 
+pub mod bird;
 mod error;
 pub mod namespace;
 pub mod node;

@@ -70,10 +70,19 @@ impl NetworkNamespace {
         act: impl FnOnce() -> Result<R, NodesError> + Send,
     ) -> Result<R, NodesError> {
         in_thread(|| {
-            setns(self.file()?, CloneFlags::CLONE_NEWNET)
-                .map_err(|error| NodesError::refused("enter a network namespace", error))?;
+            self.enter()?;
             act()
         })
+    }
+
+    /// Takes this thread inside for good, and with it the programs that it starts.
+    ///
+    /// # Errors
+    ///
+    /// It is gone, or the server may not enter it.
+    pub(crate) fn enter(&self) -> Result<(), NodesError> {
+        setns(self.file()?, CloneFlags::CLONE_NEWNET)
+            .map_err(|error| NodesError::refused("enter a network namespace", error))
     }
 
     /// Takes its name away. What is in it goes, unless a process runs inside.

@@ -9,6 +9,17 @@ const ALONE_V4: u8 = 32;
 /// The prefix of an IPv6 network.
 const NETWORK_V6: u8 = 64;
 
+/// Which namespace a node is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement<'n> {
+    /// One of its own.
+    Own,
+    /// A shared one, by its name.
+    Shared(&'n str),
+    /// The one with BIRD.
+    Bird,
+}
+
 /// What is known of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxNode {
@@ -16,8 +27,10 @@ pub struct LinuxNode {
     pub mac: [u8; 6],
     /// The namespace that it is in.
     pub namespace: String,
-    /// Whether others may be in it too.
-    pub is_shared: bool,
+    /// Whether that was made for it alone.
+    pub is_alone: bool,
+    /// Whether it is the one with BIRD.
+    pub is_bird: bool,
     /// Its interface.
     pub inner_name: String,
     /// The number of its interface in its namespace.

@@ -9,12 +9,15 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::NodesError;
-use crate::namespace::NetworkNamespace;
+use crate::namespace::{NetworkNamespace, share_folder};
 
 /// How names of namespaces begin; the number of the process follows.
 const PREFIX: &str = "allosaur-";
 /// Where the locks are.
 const FOLDER: &str = "/run/allosaur";
+
+/// The end of the name of the namespace with BIRD.
+const BIRD: &str = "bird";
 
 /// The servers of one process that may have nodes.
 const SERVERS_MAX: u32 = 64;
@@ -24,6 +27,8 @@ const SERVERS_MAX: u32 = 64;
 pub struct Owner {
     /// The number of the process; behind it, for the second server of a process, which one it is.
     tag: String,
+    /// The namespace with BIRD, where there is one.
+    bird: Option<NetworkNamespace>,
     _lock: Flock<File>,
 }
 
@@ -46,7 +51,13 @@ impl Owner {
             let options = options.write(true).create(true).truncate(false);
             let file = options.open(lock_path(&tag)).map_err(refused)?;
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(lock) => return Ok(Owner { tag, _lock: lock }),
+                Ok(lock) => {
+                    return Ok(Owner {
+                        tag,
+                        bird: None,
+                        _lock: lock,
+                    });
+                }
                 Err((_, Errno::EWOULDBLOCK)) => {}
                 Err((_, error)) => return Err(refused(error.into())),
             }
@@ -60,10 +71,40 @@ impl Owner {
     pub fn port_prefix(&self, port: u8) -> String {
         format!("{PREFIX}{}-{port}", self.tag)
     }
+
+    /// The namespace with BIRD, where there is one.
+    pub fn bird(&self) -> Option<&NetworkNamespace> {
+        self.bird.as_ref()
+    }
+
+    /// Makes the namespace with BIRD, in which `act` is done first.
+    ///
+    /// # Errors
+    ///
+    /// A missing privilege, what else the system says, and what `act` gives.
+    pub(crate) fn make_bird(
+        &mut self,
+        act: impl FnOnce() -> Result<(), NodesError> + Send,
+    ) -> Result<(), NodesError> {
+        share_folder()?;
+        let name = format!("{PREFIX}{}-{BIRD}", self.tag);
+        let (namespace, ()) = NetworkNamespace::make(&name, act)?;
+        self.bird = Some(namespace);
+        Ok(())
+    }
+
+    /// The folder of BIRD's files.
+    pub(crate) fn bird_folder(&self) -> PathBuf {
+        bird_folder(&self.tag)
+    }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
+        if let Some(bird) = &self.bird {
+            bird.remove();
+            let _ = fs::remove_dir_all(self.bird_folder());
+        }
         let _ = fs::remove_file(lock_path(&self.tag));
     }
 }
@@ -75,11 +116,19 @@ pub fn remove_leftovers() -> usize {
         let Some(tag) = tag_of(name) else {
             return false;
         };
-        match gone.get(tag) {
+        let is_gone = match gone.get(tag) {
             Some(is_gone) => *is_gone,
             None => *gone.entry(tag.to_owned()).or_insert(is_gone(tag)),
+        };
+        if is_gone && name.ends_with(BIRD) {
+            let _ = fs::remove_dir_all(bird_folder(tag));
         }
+        is_gone
     })
+}
+
+fn bird_folder(tag: &str) -> PathBuf {
+    PathBuf::from(FOLDER).join(format!("{BIRD}-{tag}"))
 }
 
 fn lock_path(tag: &str) -> PathBuf {
@@ -93,7 +142,7 @@ fn tag_of(name: &str) -> Option<&str> {
         let mut bytes = text.bytes();
         !text.is_empty() && bytes.all(|byte| byte.is_ascii_digit() || byte == other)
     };
-    (is_made_of(tag, b'.') && is_made_of(rest, b'-')).then_some(tag)
+    (is_made_of(tag, b'.') && (rest == BIRD || is_made_of(rest, b'-'))).then_some(tag)
 }
 
 fn is_gone(tag: &str) -> bool {
@@ -116,6 +165,7 @@ mod tests {
     fn only_names_of_servers_are_known() {
         assert_eq!(tag_of("allosaur-77-0"), Some("77"));
         assert_eq!(tag_of("allosaur-77.1-0-12"), Some("77.1"));
+        assert_eq!(tag_of("allosaur-77-bird"), Some("77"));
         for other in [
             "allosaur-77",
             "allosaur-x-0",

@@ -13,7 +13,7 @@ use nix::errno::Errno;
 
 use crate::error::{NodesError, mac_text};
 use crate::namespace::{NetworkNamespace, share_folder};
-use crate::node::{LinuxNode, NodeIpv4, NodeIpv6};
+use crate::node::{LinuxNode, NodeIpv4, NodeIpv6, Placement};
 use crate::owner::Owner;
 
 /// The most nodes of a port.
@@ -22,11 +22,14 @@ pub const NODES_MAX: usize = 20_000;
 const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=9_216;
 const MTU: u32 = 1500;
 /// The number of the loopback in each namespace.
-const LOOPBACK: u32 = 1;
+pub(crate) const LOOPBACK: u32 = 1;
 /// The number of a node's interface where it is alone in its namespace.
 const ALONE: u32 = 2;
 /// Outer ends, and interfaces in shared namespaces, are numbered from here on.
 const FIRST: u32 = 100;
+/// In the namespace with BIRD each port has numbers of its own: more than its nodes use up, however often
+/// they are removed and added.
+const PORT_INDEXES: u32 = 60_000_000;
 /// No interface of the outer namespace speaks IPv6: only its nodes do.
 const OUTER_WITHOUT_IPV6: &str = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
 
@@ -104,22 +107,25 @@ impl PortNodes {
         self.nodes.get(&mac).ok_or_else(|| self.unknown(mac))
     }
 
-    /// Adds a node, in a namespace of its own or a shared one.
+    /// Adds a node.
     ///
     /// # Errors
     ///
-    /// A MAC address twice, no such shared namespace, too many nodes, and what the system says.
-    pub fn add(&mut self, mac: [u8; 6], shared: Option<&str>) -> Result<&LinuxNode, NodesError> {
+    /// A MAC address twice, no such shared namespace, no BIRD, too many nodes, and what the system says.
+    pub fn add(
+        &mut self,
+        mac: [u8; 6],
+        placement: Placement<'_>,
+    ) -> Result<&LinuxNode, NodesError> {
         self.check_new(mac)?;
-        if let Some(name) = shared {
-            self.shared_namespace(name)?;
-        }
+        let common = self.common_namespace(placement)?.cloned();
         self.last_index += 1;
         let outer_index = self.last_index;
         let mut node = LinuxNode {
             mac,
             namespace: self.next_name(),
-            is_shared: shared.is_some(),
+            is_alone: common.is_none(),
+            is_bird: placement == Placement::Bird,
             inner_name: "eth0".to_owned(),
             inner_index: ALONE,
             outer_name: format!("node{outer_index}"),
@@ -127,12 +133,17 @@ impl PortNodes {
             ipv4: None,
             ipv6: None,
         };
-        match shared {
-            Some(name) => {
-                let namespace = self.shared_namespace(name)?;
-                node.namespace = name.to_owned();
-                node.inner_index = outer_index;
-                node.inner_name = format!("eth{outer_index}");
+        match common {
+            Some(namespace) => {
+                node.namespace = namespace.name().to_owned();
+                (node.inner_index, node.inner_name) = match node.is_bird {
+                    // Nodes of all ports are in it.
+                    true => (
+                        outer_index + u32::from(self.port) * PORT_INDEXES,
+                        format!("eth{}-{outer_index}", self.port),
+                    ),
+                    false => (outer_index, format!("eth{outer_index}")),
+                };
                 namespace.within(|| self.make_veth(&node))?;
             }
             None => drop(NetworkNamespace::make(&node.namespace, || {
@@ -157,7 +168,7 @@ impl PortNodes {
             true => Ok(()),
             false => Err(refused),
         })?;
-        if !node.is_shared {
+        if node.is_alone {
             self.namespace_of(&node).remove();
         }
         self.nodes.remove(&mac);
@@ -357,6 +368,24 @@ impl PortNodes {
         NetworkNamespace::named(&node.namespace)
     }
 
+    /// The namespace that a node shares with others, if it does.
+    fn common_namespace(
+        &self,
+        placement: Placement<'_>,
+    ) -> Result<Option<&NetworkNamespace>, NodesError> {
+        match placement {
+            Placement::Own => Ok(None),
+            Placement::Shared(name) => self.shared_namespace(name).map(Some),
+            Placement::Bird => self.owner.bird().map(Some).ok_or_else(|| {
+                NodesError::Unfit(
+                    "'is_bird' is true, and this server has no BIRD: start it with --bird-server \
+                     ('bird_port' in its configuration)"
+                        .to_owned(),
+                )
+            }),
+        }
+    }
+
     fn shared_namespace(&self, name: &str) -> Result<&NetworkNamespace, NodesError> {
         let unknown = || NodesError::UnknownShared {
             port: self.port,
@@ -383,7 +412,7 @@ impl PortNodes {
 
     fn remove_names(&self) {
         self.outer.namespace.remove();
-        let own = self.nodes().filter(|node| !node.is_shared);
+        let own = self.nodes().filter(|node| node.is_alone);
         own.for_each(|node| self.namespace_of(node).remove());
         self.shared.values().for_each(NetworkNamespace::remove);
     }
@@ -399,6 +428,6 @@ fn is(error: &io::Error, expected: Errno) -> bool {
     error.raw_os_error() == Some(expected as i32)
 }
 
-fn open_netlink() -> Result<NetlinkSocket, NodesError> {
+pub(crate) fn open_netlink() -> Result<NetlinkSocket, NodesError> {
     NetlinkSocket::open().map_err(|error| NodesError::refused("open a netlink socket", error))
 }

@@ -17,6 +17,8 @@ Tunable = int | float | bool | str
 
 DEFAULT_RPC_PORT = 4501
 EMULATION_PORT = 4510
+#: Where requests to BIRD are taken.
+BIRD_PORT = 4509
 """Where requests to emulated clients are taken."""
 FOREVER = -1.0
 """The duration that means: until it is stopped."""

@@ -226,7 +226,7 @@ class STLClient(SaysWhatIsMissing):
     is_async_results_ready = delegate("_namespaces", Namespaces.is_async_results_ready)
     cancel_async_task = delegate("_namespaces", Namespaces.cancel_async_task)
     get_ns_nodes = delegate("_namespaces", Namespaces.get_ns_nodes)
-    set_bird_node = delegate("_namespaces", Namespaces.set_bird_node)  # type: ignore[arg-type] # of its **args
+    set_bird_node = delegate("_namespaces", Namespaces.set_bird_node)
 
     # Events since connect, and messages.
     get_events = delegate("_log", Log.get_events)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from .._errors import STLArgumentError, STLError, STLTimeoutError, STLTypeError
 from ._connection import Connection
@@ -100,12 +100,51 @@ class Namespaces:
         for port in self._connection.service_ports(ports):
             self.set_namespace(port, "remove_all")
 
-    def set_bird_node(self, node_port: int, mac: str, **args: Any) -> NoReturn:
-        """BIRD routing daemons in namespaces are not supported: raises ``STLError``."""
-        raise STLError(
-            "set_bird_node is not supported by this server: it has no BIRD. A routing daemon runs in "
-            "a node's namespace (NSCmds.add_node), which `ip netns exec` enters"
-        )
+    def set_bird_node(
+        self,
+        node_port: int,
+        mac: str,
+        ipv4: str | None = None,
+        ipv4_subnet: int | None = None,
+        ipv6_enabled: bool | None = None,
+        ipv6: str | None = None,
+        ipv6_subnet: int | None = None,
+        vlans: int | Sequence[int] | None = None,
+        tpids: int | Sequence[int] | None = None,
+        mtu: int | None = None,
+    ) -> None:
+        """Add a node in the namespace of BIRD: an interface of BIRD's on the network of a port.
+
+        A node that is there already, and is the same, stays. The server must have BIRD (``--bird-server``),
+        and the port must be in service mode. Raises ``STLError``.
+        """
+        if (ipv4 is None) != (ipv4_subnet is None):
+            raise STLError("give ipv4 and ipv4_subnet, or neither")
+        if self._has_bird_node(node_port, mac, ipv4, ipv4_subnet):
+            return
+        cmds = NSCmds()
+        cmds.add_node(mac, is_bird=True)
+        if ipv4 is not None:
+            cmds.set_ipv4(mac, ipv4, subnet=ipv4_subnet, shared_ns=True)
+        if ipv6_enabled is not None:
+            cmds.set_ipv6(mac, ipv6_enabled, src_ipv6=ipv6, subnet=ipv6_subnet, shared_ns=True)
+        if vlans is not None:
+            cmds.set_vlan(mac, vlans, tpids)
+        if mtu is not None:
+            cmds.set_mtu(mac, mtu)
+        self.set_namespace_start(node_port, cmds)
+        self.wait_for_async_results(node_port)
+
+    def _has_bird_node(self, port: int, mac: str, ipv4: str | None, ipv4_subnet: int | None) -> bool:
+        """Whether BIRD has this node. Raises ``STLError`` when the node is another."""
+        told = {node["ether"]["src"]: node for node in self.get_ns_nodes(port)}
+        node = told.get(mac.lower())
+        if node is None:
+            return False
+        has = node["is_bird"], node["ipv4"].get("src"), node["ipv4"].get("subnet")
+        if has == (True, ipv4, ipv4_subnet):
+            return True
+        raise STLError(f"port {port} has a node {mac} already, and it is another: remove_node removes it")
 
     def _ask(self, port: int) -> dict[str, Any] | None:
         """How far the batch of a port is; None when its results are there."""

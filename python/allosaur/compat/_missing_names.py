@@ -85,7 +85,6 @@ _WIRELESS = "access points and wireless clients are not planned"
 _MODULE = "an inner part of TRex's client; use the methods of STLClient or ASTFClient"
 _TOOL = "a program of TRex; `allosaur --help` lists ours"
 _SIMULATOR = "the simulator is `allosaur sim`"
-_ROUTING = "routing daemons in network namespaces come later"
 
 #: A module with all below it, and what it is. The first that fits counts.
 MODULES = {
@@ -108,8 +107,7 @@ MODULES = {
         "its examples are TRex's scripts; they are found in a copy of its repository, when the folder that "
         "has trex/examples is in PYTHONPATH behind Allosaur, or a script in it runs"
     ),
-    "trex.pybird": _ROUTING,
-    "trex.pybird_server": _ROUTING,
+    "trex.pybird_server": "the server of BIRD is `allosaur server --bird-server`",
     "trex.common.trex_ns": _NAMESPACES,
     "trex.scapy_server": _TOOL,
     "trex.cmds_server": _TOOL,

@@ -1,5 +1,6 @@
 //! The commands, one file a noun: parameters, replies, and the table's items; and the list of all nouns.
 
+pub mod bird;
 pub mod captures;
 pub mod changes;
 pub mod events;

@@ -12,8 +12,8 @@ use crate::bench::Case;
 use crate::config::groups::Group;
 use crate::config::polling::Poll;
 use crate::config::{
-    EMU_PORT, EMU_ZMQ_PORT, EmuZmq, PortSettings, RECEIVE_THREADS_MAX, Settings, Surroundings,
-    http_address, names,
+    BIRD_PORT, EMU_PORT, EMU_ZMQ_PORT, EmuZmq, PortSettings, RECEIVE_THREADS_MAX, Settings,
+    Surroundings, http_address, names,
 };
 use crate::control::worker_command::Modes;
 use crate::sim::CORES_MAX;
@@ -107,6 +107,14 @@ pub struct ServeOptions {
     /// whoever can reach --emu-port names the files
     #[arg(long)]
     pub emu_exports: bool,
+    /// The routing daemon BIRD in a network namespace, for nodes that announce routes to the device under
+    /// test; requests on --bird-port configure it [default: none]
+    #[arg(long)]
+    pub bird_server: bool,
+    /// TCP port of requests to BIRD, which there is then; 0 picks a free one
+    /// [default with --bird-server: 4509]
+    #[arg(long, value_name = "PORT")]
+    pub bird_port: Option<u16>,
     /// Let an emulation server of another process, such as TRex's, have hosts on the ports: by the
     /// files /tmp/emu-4511.ipc and /tmp/emu-4512.ipc, or with `tcp` by the TCP ports 4511 and 4512
     #[arg(long, value_name = "ipc|tcp", num_args = 0..=1, default_missing_value = "ipc", value_parser = ["ipc", "tcp"])]
@@ -191,6 +199,8 @@ impl ServeOptions {
         settings.pub_port = self.pub_port.or(settings.pub_port);
         let emu_port = settings.emu_port.or(self.emu.then_some(EMU_PORT));
         settings.emu_port = self.emu_port.or(emu_port);
+        let bird_port = settings.bird_port.or(self.bird_server.then_some(BIRD_PORT));
+        settings.bird_port = self.bird_port.or(bird_port);
         settings.emu_exports |= self.emu_exports;
         settings.emu_zmq = self.emu_zmq.as_ref().map(|kind| EmuZmq {
             tcp: kind == "tcp",

@@ -40,6 +40,8 @@ pub const PUB_PORT: u16 = 4500;
 pub const EMU_ZMQ_PORT: u16 = 4511;
 /// Where requests to emulated clients are taken, unless told otherwise; TRex's.
 pub const EMU_PORT: u16 = 4510;
+/// The TCP port of requests to BIRD, where nothing else is said; TRex has the same.
+pub const BIRD_PORT: u16 = 4509;
 /// Threads that can receive.
 pub const RECEIVE_THREADS_MAX: u16 = 16;
 
@@ -82,6 +84,8 @@ pub struct Settings {
     pub pub_port: Option<u16>,
     /// TCP port of requests to emulated clients, where there are such; 0 picks a free one.
     pub emu_port: Option<u16>,
+    /// TCP port of requests to BIRD, where there is one; 0 picks a free one.
+    pub bird_port: Option<u16>,
     /// Whether emulated clients may write files, send by the server's sockets and post to web servers.
     pub emu_exports: bool,
     /// The sockets to an emulation server of another process, where there may be one.
@@ -190,6 +194,7 @@ impl Default for Settings {
             rpc_port: RPC_PORT,
             pub_port: None,
             emu_port: None,
+            bird_port: None,
             emu_exports: false,
             emu_zmq: None,
             http: None,
@@ -216,15 +221,19 @@ impl Settings {
 
     /// What of it does not go together, also when a part came from options.
     pub fn problem(&self) -> Option<String> {
-        if let Some(port) = self.emu_port.filter(|port| *port != 0) {
-            let others = [
-                (self.rpc_port, "rpc_port (--rpc-port)"),
-                (self.events_port(), "pub_port (--pub-port)"),
-            ];
-            if let Some((_, other)) = others.iter().find(|(other, _)| *other == port) {
-                return Some(format!(
-                    "emu_port (--emu-port) and {other} are both {port}: write another"
-                ));
+        let taken = [
+            (Some(self.rpc_port), "rpc_port (--rpc-port)"),
+            (Some(self.events_port()), "pub_port (--pub-port)"),
+            (self.emu_port, "emu_port (--emu-port)"),
+            (self.bird_port, "bird_port (--bird-port)"),
+        ];
+        for (at, (port, name)) in taken.iter().enumerate().skip(2) {
+            let Some(port) = port.filter(|port| *port != 0) else {
+                continue;
+            };
+            let mut others = taken[..at].iter();
+            if let Some((_, other)) = others.find(|(other, _)| *other == Some(port)) {
+                return Some(format!("{name} and {other} are both {port}: write another"));
             }
         }
         if let Some(EmuZmq { tcp: true, .. }) = self.emu_zmq.filter(|_| self.rpc_auth.is_some()) {

@@ -9,8 +9,8 @@ use super::groups::{self, Group, cpu};
 use super::read::{Findings, Item, Key, Map, flag, ipv4, mac, number, text, unicast_mac};
 use super::yaml::{Node, Value};
 use super::{
-    EMU_PORT, FLOWS, FLOWS_MAX, FLOWS_MIN, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT, Settings,
-    Surroundings, check_ports, http_address, names,
+    BIRD_PORT, EMU_PORT, FLOWS, FLOWS_MAX, FLOWS_MIN, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT,
+    Settings, Surroundings, check_ports, http_address, names,
 };
 use crate::config::polling::Poll;
 use crate::control::StartAddresses;
@@ -22,7 +22,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 22] = [
+pub const SERVER_KEYS: [Key; 23] = [
     Key {
         name: "version",
         value: "`1`",
@@ -149,6 +149,13 @@ pub const SERVER_KEYS: [Key; 22] = [
         default: "no emulated clients",
         meaning: "the TCP port of requests to [emulated clients](emulation/server.md), TRex's is 4510; 0 picks a free one",
         example: "4510",
+    },
+    Key {
+        name: "bird_port",
+        value: "0 to 65535",
+        default: "no BIRD",
+        meaning: "the TCP port of requests to [BIRD](bird.md), TRex's is 4509; 0 picks a free one",
+        example: "4509",
     },
     Key {
         name: "emu_exports",
@@ -334,17 +341,26 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     settings.emu_port = map
         .find("emu_port")
         .map(|_| read_tcp_port("emu_port", EMU_PORT, &map, findings));
+    settings.bird_port = map
+        .find("bird_port")
+        .map(|_| read_tcp_port("bird_port", BIRD_PORT, &map, findings));
     settings.emu_exports = map.read("emu_exports", findings, flag) == Some(true);
     settings.http = map.read("http", findings, |node| http_address(text(node)?));
     let same = settings.pub_port == Some(settings.rpc_port) && settings.rpc_port != 0;
     if let (true, Some(item)) = (same, map.find("pub_port").or(map.find("rpc_port"))) {
         item.refuse(findings, "both TCP ports are the same: write another");
     }
-    let others = [Some(settings.rpc_port), Some(settings.events_port())];
-    let same = settings.emu_port != Some(0) && others.contains(&settings.emu_port);
-    if let (true, Some(item)) = (same, map.find("emu_port")) {
-        let text = "requests or events of the server have this TCP port: write another";
-        item.refuse(findings, text);
+    let mut others = vec![Some(settings.rpc_port), Some(settings.events_port())];
+    for (key, port) in [
+        ("emu_port", settings.emu_port),
+        ("bird_port", settings.bird_port),
+    ] {
+        let is_taken = port.is_some_and(|port| port != 0) && others.contains(&port);
+        if let (true, Some(item)) = (is_taken, map.find(key)) {
+            let text = "other requests or events of the server have this TCP port: write another";
+            item.refuse(findings, text);
+        }
+        others.push(port);
     }
     settings
 }
@@ -908,6 +924,7 @@ mod tests {
         ("rpc_port: 70000", "1:11", "rpc_port", "0 to 65535"),
         ("pub_port: 4501", "1:11", "pub_port", "the same"),
         ("emu_port: 4500", "1:11", "emu_port", "write another"),
+        ("bird_port: 4501", "1:12", "bird_port", "write another"),
         ("emu_port: yes", "1:11", "emu_port", "0 to 65535"),
         ("emu_exports: 1", "1:14", "emu_exports", "true"),
         ("http: localhost:80", "1:7", "http", "such as 4502"),

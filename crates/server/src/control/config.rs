@@ -1,12 +1,14 @@
 //! What control must know from the start: facts about the machine and the ports.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use allosaur_api::commands::layers::VxlanTunnel;
 use allosaur_engine::flow_stats::Tagging;
 use allosaur_engine::time::Nanos;
 use allosaur_engine::transmit::PortIndex;
 use allosaur_engine::vm::Checksums;
+use allosaur_nodes::owner::Owner;
 use allosaur_packet::link::{ethernet, vlan};
 
 use crate::control::worker_command::Modes;
@@ -34,6 +36,8 @@ pub struct ControlConfig {
     pub marking: Tagging,
     /// Whether emulated clients take and send frames by MAC addresses of their own.
     pub has_emulation: bool,
+    /// The right to namespaces, where BIRD has one already.
+    pub nodes_owner: Option<Arc<Owner>>,
     /// What the strings are drawn from that prove ownership; unguessable in a real server.
     pub seed: u64,
 }

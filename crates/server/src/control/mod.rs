@@ -98,7 +98,7 @@ fn all_domains(config: &ControlConfig, now_ns: Nanos) -> Vec<Box<dyn Domain>> {
         Box::new(Stateless::new(config.ports.len())),
         Box::new(Captures::default()),
         Box::new(EmulatedClients::default()),
-        Box::new(Nodes::new(config.ports.len())),
+        Box::new(Nodes::new(config.ports.len(), config.nodes_owner.clone())),
         Box::new(Ports::new(config.ports.len(), now_ns)),
         Box::new(Server::default()),
     ]

@@ -7,6 +7,7 @@ pub mod affinity;
 mod arrivals;
 mod awake;
 mod background;
+mod bird;
 pub mod client_frames;
 pub mod clock;
 pub mod control;

@@ -18,8 +18,8 @@ use std::os::fd::RawFd;
 pub use access::{AccessError, AccessList};
 pub use framing::Codec;
 pub use zmq::{
-    EMULATION_BYTES_MAX, EMULATION_REQUESTS_BYTES_MAX, REQUESTS_BYTES_MAX, SocketError,
-    ZmqTransport, listen_address,
+    BIRD_BYTES_MAX, EMULATION_BYTES_MAX, EMULATION_REQUESTS_BYTES_MAX, REQUESTS_BYTES_MAX,
+    SocketError, ZmqTransport, listen_address,
 };
 
 /// A way to reach control. No method waits, whatever its peers do.

@@ -28,6 +28,11 @@ pub const EMULATION_BYTES_MAX: usize = 32 << 20;
 /// The same of all peers.
 pub const EMULATION_REQUESTS_BYTES_MAX: usize = 128 << 20;
 
+/// A request to BIRD: a fragment of a configuration is half a million characters.
+pub const BIRD_BYTES_MAX: usize = 4 << 20;
+/// The same of all peers.
+const BIRD_REQUESTS_BYTES_MAX: usize = 32 << 20;
+
 /// Why the sockets could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SocketError {
@@ -68,7 +73,8 @@ impl ZmqTransport {
     /// free one.
     pub fn bind(listen: &str, rpc_port: u16, pub_port: u16) -> Result<ZmqTransport, SocketError> {
         let listen = [listen.to_owned()];
-        ZmqTransport::open(&listen, RPC.at(rpc_port), Some(EVENTS.at(pub_port)), None)
+        let published = Some(EVENTS.at(pub_port));
+        ZmqTransport::open(&listen, RPC.at(rpc_port), published, MAIN_LIMITS, None)
     }
 
     /// Opens them on several addresses, for those whom a list of names and tokens has (ZeroMQ's PLAIN
@@ -80,7 +86,13 @@ impl ZmqTransport {
         access: AccessList,
     ) -> Result<ZmqTransport, SocketError> {
         let published = Some(EVENTS.at(pub_port));
-        ZmqTransport::open(listen, RPC.at(rpc_port), published, Some(access))
+        ZmqTransport::open(
+            listen,
+            RPC.at(rpc_port),
+            published,
+            MAIN_LIMITS,
+            Some(access),
+        )
     }
 
     /// Opens the socket of requests to emulated clients, on several addresses; nothing is published.
@@ -90,23 +102,31 @@ impl ZmqTransport {
         port: u16,
         access: Option<AccessList>,
     ) -> Result<ZmqTransport, SocketError> {
-        ZmqTransport::open(listen, EMULATION.at(port), None, access)
+        let limits = (EMULATION_BYTES_MAX, EMULATION_REQUESTS_BYTES_MAX);
+        ZmqTransport::open(listen, EMULATION.at(port), None, limits, access)
+    }
+
+    /// Opens the socket of requests to BIRD, in the same way.
+    pub fn bind_bird(
+        listen: &[String],
+        port: u16,
+        access: Option<AccessList>,
+    ) -> Result<ZmqTransport, SocketError> {
+        let limits = (BIRD_BYTES_MAX, BIRD_REQUESTS_BYTES_MAX);
+        ZmqTransport::open(listen, BIRD.at(port), None, limits, access)
     }
 
     fn open(
         listen: &[String],
         requests_at: TcpPort,
         published_at: Option<TcpPort>,
+        (frame_bytes_max, bytes_max): (usize, usize),
         access: Option<AccessList>,
     ) -> Result<ZmqTransport, SocketError> {
         let (rpc_endpoint, requests) = bind_all(listen, requests_at)?;
         let (pub_endpoint, published) = match published_at {
             Some(at) => bind_all(listen, at)?,
             None => (String::new(), Vec::new()),
-        };
-        let (frame_bytes_max, bytes_max) = match published_at {
-            Some(_) => (REQUEST_BYTES_MAX, REQUESTS_BYTES_MAX),
-            None => (EMULATION_BYTES_MAX, EMULATION_REQUESTS_BYTES_MAX),
         };
         let listening = Listening {
             requests,
@@ -210,6 +230,9 @@ struct TcpPort {
 const RPC: TcpPort = TcpPort::any("Choose another --rpc-port or --listen.");
 const EVENTS: TcpPort = TcpPort::any("Choose another --pub-port or --listen.");
 const EMULATION: TcpPort = TcpPort::any("Choose another --emu-port or --listen.");
+const BIRD: TcpPort = TcpPort::any("Choose another --bird-port or --listen.");
+/// The bytes of a request to control, and of all that wait.
+const MAIN_LIMITS: (usize, usize) = (REQUEST_BYTES_MAX, REQUESTS_BYTES_MAX);
 
 impl TcpPort {
     const fn any(remedy: &'static str) -> TcpPort {

@@ -74,13 +74,13 @@ class Server(Command):
 
     def run(self, options: argparse.Namespace) -> NoReturn:
         """Turn into the server. Comes back only with an error."""
-        for name in ("rpc_port", "pub_port", "emu_port"):
+        for name in ("rpc_port", "pub_port", "emu_port", "bird_port"):
             port = getattr(options, name)
             if port is not None and not 0 <= port <= 65535:
                 raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
         command = ["serve"]
         words = ["config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"]
-        for name in [*words, "emu_port", "emu_zmq", "http", "rpc_auth", "captures_folder"]:
+        for name in [*words, "emu_port", "bird_port", "emu_zmq", "http", "rpc_auth", "captures_folder"]:
             value = getattr(options, name)
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
@@ -89,6 +89,7 @@ class Server(Command):
         command += ["--open"] * options.open
         command += ["--pin"] * options.pin + ["--emu"] * options.emu
         command += ["--emu-exports"] * options.emu_exports
+        command += ["--bird-server"] * options.bird_server
         command += ["--stateful"] * options.stateful + ["--stateless"] * options.stateless
         become(command)
 
@@ -123,6 +124,18 @@ def _add_sockets(parser: argparse.ArgumentParser) -> None:
         "--emu-exports",
         action="store_true",
         help="emulated clients may write files, send by sockets of the server and post to web servers",
+    )
+    parser.add_argument(
+        "--bird-server",
+        action="store_true",
+        help="the routing daemon BIRD in a network namespace, for nodes that announce routes; it needs root",
+    )
+    parser.add_argument(
+        "--bird-port",
+        type=int,
+        metavar="PORT",
+        help="where requests to BIRD are taken, which there is then "
+        f"(default with --bird-server: {_options.BIRD_PORT}; 0 picks a free one)",
     )
     parser.add_argument(
         "--emu-zmq",

@@ -165,6 +165,8 @@ def _server_options(given: dict[str, str]) -> list[str]:
         words.append("--promiscuous")
     if "--emu" in given:
         words.append("--emu")
+    if "--bird-server" in given:
+        words.append("--bird-server")
     if "--emu-zmq" in given or "--emu-zmq-tcp" in given:
         words += ["--emu-zmq", "tcp" if "--emu-zmq-tcp" in given else "ipc"]
     if "--sleeps" in given:

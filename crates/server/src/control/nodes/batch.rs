@@ -41,6 +41,14 @@ pub(super) struct Batch {
 }
 
 impl Batches {
+    /// None yet, with the right to namespaces if the server has it already.
+    pub(super) fn of(owner: Option<Arc<Owner>>) -> Batches {
+        Batches {
+            owner,
+            ..Batches::default()
+        }
+    }
+
     /// Adds one; its ticket.
     pub(super) fn add(&mut self, commands: Vec<ReadCommand>) -> Result<u64, Error> {
         let waiting = self.batches.values().filter(|batch| !batch.is_done());

@@ -10,12 +10,14 @@ mod table;
 mod work;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use allosaur_api::commands::nodes::{
     BatchResults, BatchTicket, CountersMeta, NodeBatch, NodeCommand, NodeCounterMeta, NodeInfos,
     NodesOfPort, TicketParams,
 };
 use allosaur_api::{Fields, Method, NodeMethod};
+use allosaur_nodes::owner::Owner;
 use serde_json::json;
 
 use self::batch::{Batch, Batches};
@@ -78,11 +80,11 @@ impl Domain for Nodes {
 }
 
 impl Nodes {
-    /// Of so many ports; none has nodes yet.
-    pub(in crate::control) fn new(ports: usize) -> Nodes {
+    /// Of so many ports; none has nodes yet. With BIRD there is an owner of namespaces already.
+    pub(in crate::control) fn new(ports: usize, owner: Option<Arc<Owner>>) -> Nodes {
         Nodes {
             awaited: Awaited::default(),
-            batches: Batches::default(),
+            batches: Batches::of(owner),
             ports: std::iter::repeat_with(PortWork::default)
                 .take(ports)
                 .collect(),

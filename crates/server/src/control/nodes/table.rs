@@ -112,12 +112,12 @@ impl NodeTable {
             ipv4: ipv4_info(node),
             ipv6: ipv6_info(node),
             namespace: node.namespace.clone(),
-            is_shared: node.is_shared,
+            is_shared: !node.is_alone && !node.is_bird,
             inner: node.inner_name.clone(),
             outer: node.outer_name.clone(),
             bpf: link.bpf,
             vlan_filter: link.mask,
-            is_bird: false,
+            is_bird: node.is_bird,
         })
     }
 }

@@ -7,7 +7,7 @@ use allosaur_api::commands::nodes::{
     AddNode, NODE_COMMANDS, NodeCommand, NodeInfos, NodeList, NodeVlan, SetIpv4, SetIpv6,
 };
 use allosaur_nodes::NodesError;
-use allosaur_nodes::node::{NodeIpv4, NodeIpv6};
+use allosaur_nodes::node::{NodeIpv4, NodeIpv6, Placement};
 use allosaur_nodes::owner::Owner;
 use serde_json::{Value, json};
 
@@ -150,7 +150,9 @@ impl Part {
                 Ok(Value::Null)
             }
             NodeCommand::Nodes(params) => {
-                let all = nodes.nodes().filter(|_| !params.only_bird);
+                let all = nodes
+                    .nodes()
+                    .filter(|node| node.is_bird || !params.only_bird);
                 let nodes = all.map(|node| mac_text(node.mac)).collect();
                 Ok(json!(NodeList { nodes }))
             }
@@ -195,14 +197,17 @@ impl Part {
     }
 
     fn add(&mut self, params: &AddNode) -> Result<Value, Error> {
-        if params.is_bird {
-            return Err(Error::execution(
-                "'is_bird' is true, and this server has no BIRD: leave it out, or run a routing daemon \
-                 in the node's namespace",
-            ));
-        }
-        let shared = params.shared_ns.as_deref();
-        let added = self.table.nodes.add(params.mac, shared);
+        let placement = match (params.is_bird, params.shared_ns.as_deref()) {
+            (true, Some(_)) => {
+                return Err(Error::execution(
+                    "'is_bird' and 'shared_ns' are both given: a node is in one of the two",
+                ));
+            }
+            (true, None) => Placement::Bird,
+            (false, Some(name)) => Placement::Shared(name),
+            (false, None) => Placement::Own,
+        };
+        let added = self.table.nodes.add(params.mac, placement);
         added.map_err(refused)?;
         self.note(params.mac)
     }

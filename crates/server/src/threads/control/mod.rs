@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use allosaur_api::MainDialect;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_nodes::NodesError;
 use allosaur_port::PortError;
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::{SignalFd, siginfo};
@@ -25,6 +26,7 @@ use crate::control::worker_command::Modes;
 use crate::control::{Action, Control, Handled, View};
 use crate::counters::{Counters, Snapshot};
 use crate::http::{HttpListener, HttpServer, Limits};
+use crate::threads::bird::{BirdStartError, BirdThread};
 use crate::threads::clock::Clock;
 use crate::threads::data::Report;
 use crate::threads::emulation::EmulationThread;
@@ -56,12 +58,24 @@ pub enum ServiceError {
     /// A port.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// BIRD.
+    #[error(transparent)]
+    Bird(#[from] NodesError),
     /// How threads shall be laid out.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// Something that the system refused.
     #[error(transparent)]
     System(#[from] Refusal),
+}
+
+impl From<BirdStartError> for ServiceError {
+    fn from(error: BirdStartError) -> ServiceError {
+        match error {
+            BirdStartError::Bird(error) => error.into(),
+            BirdStartError::System(error) => error.into(),
+        }
+    }
 }
 
 /// Starts a server, says that it is ready on `ready`, and serves until it is told to end: by
@@ -89,12 +103,17 @@ pub fn serve_also(
     let signals = end_signals()?;
     descriptors::check_and_raise(settings).map_err(SocketError::System)?;
     let zmq = sockets::open(settings)?;
-    let emulation = sockets::open_emulation(settings)?;
+    let emulation = ZmqTransport::bind_emulation;
+    let emulation = sockets::open_others(settings, settings.emu_port, emulation)?;
+    let bird = sockets::open_others(settings, settings.bird_port, ZmqTransport::bind_bird)?;
     let http = listen_for_http(settings)?;
-    let line = ready_line(settings, &zmq[0], emulation.first(), http.as_ref());
+    let beside = [("emu", emulation.first()), ("bird", bird.first())];
+    let line = ready_line(settings, &zmq[0], beside, http.as_ref());
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
-    let mut control_thread = ControlThread::start(settings, joined(zmq, others.control))?;
+    let bird = start_bird(bird)?;
+    let owner = bird.as_ref().map(BirdThread::owner);
+    let mut control_thread = ControlThread::start(settings, joined(zmq, others.control), owner)?;
     control_thread.serve_http(http)?;
     control_thread.serve_emulation(joined(emulation, others.emulation))?;
     for warning in warnings {
@@ -109,8 +128,21 @@ pub fn serve_also(
     });
     control_thread.run(&signals);
     drop(table);
+    drop(bird);
     control_thread.end();
     Ok(())
+}
+
+/// Starts BIRD, if it is wanted.
+fn start_bird(transports: Vec<ZmqTransport>) -> Result<Option<BirdThread>, ServiceError> {
+    if transports.is_empty() {
+        return Ok(None);
+    }
+    let seed = startup_info::seed().map_err(refused("random numbers"))?;
+    Ok(Some(BirdThread::start(
+        joined(transports, Vec::new()),
+        seed,
+    )?))
 }
 
 /// ZeroMQ's ways in and others.
@@ -141,16 +173,20 @@ fn listen_for_http(settings: &Settings) -> Result<Option<NamedListener>, SocketE
 fn ready_line(
     settings: &Settings,
     zmq: &ZmqTransport,
-    emulation: Option<&ZmqTransport>,
+    beside: [(&str, Option<&ZmqTransport>); 2],
     http: Option<&NamedListener>,
 ) -> String {
+    let beside = beside.into_iter().filter_map(|(name, socket)| {
+        let endpoint = socket?.rpc_endpoint();
+        Some(format!(" {name}={endpoint}"))
+    });
     format!(
         "ready rpc={} pub={} ports={} cores={}{}{}{}",
         zmq.rpc_endpoint(),
         zmq.pub_endpoint(),
         settings.ports.len(),
         settings.cores(),
-        emulation.map_or(String::new(), |emu| format!(" emu={}", emu.rpc_endpoint())),
+        beside.collect::<String>(),
         http.map_or(String::new(), |(_, url)| format!(" http={url}")),
         match settings.modes {
             Modes::Both => "",

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::slice;
 
 use allosaur_netdev::netlink;
 
@@ -28,21 +29,28 @@ pub(super) fn open(settings: &Settings) -> Result<Vec<ZmqTransport>, SocketError
     Ok(vec![own, guarded])
 }
 
-/// Opens those of requests to emulated clients, if they are wanted: on the same addresses, guarded
-/// alike.
-pub(super) fn open_emulation(settings: &Settings) -> Result<Vec<ZmqTransport>, SocketError> {
-    let Some(port) = settings.emu_port else {
+/// How the sockets of requests other than control's are opened: on which addresses, on which port, for
+/// whom.
+type Bind = fn(&[String], u16, Option<AccessList>) -> Result<ZmqTransport, SocketError>;
+
+/// Opens those of requests to emulated clients or to BIRD, if they are wanted: on the same addresses,
+/// guarded alike.
+pub(super) fn open_others(
+    settings: &Settings,
+    port: Option<u16>,
+    bind: Bind,
+) -> Result<Vec<ZmqTransport>, SocketError> {
+    let Some(port) = port else {
         return Ok(Vec::new());
     };
     let Some(file) = &settings.rpc_auth else {
-        let listen = [settings.listen.clone()];
-        return Ok(vec![ZmqTransport::bind_emulation(&listen, port, None)?]);
+        return Ok(vec![bind(slice::from_ref(&settings.listen), port, None)?]);
     };
     let access = AccessList::read(file)?;
     let others = beyond_loopback(&settings.listen)?;
-    let own = ZmqTransport::bind_emulation(&[LOOPBACK.to_owned()], port, None)?;
+    let own = bind(&[LOOPBACK.to_owned()], port, None)?;
     let port = port_of(&own.rpc_endpoint());
-    let guarded = ZmqTransport::bind_emulation(&others, port, Some(access))?;
+    let guarded = bind(&others, port, Some(access))?;
     Ok(vec![own, guarded])
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use allosaur_api::limits::REQUEST_BYTES_MAX;
 use allosaur_emulation::Settings as EmulationSettings;
 use allosaur_netdev::inventory::Machine;
+use allosaur_nodes::owner::Owner;
 use allosaur_port::buffers::Buffers;
 use allosaur_port::description::PortDescription;
 use allosaur_port::open::{self, AnyPort};
@@ -34,6 +35,7 @@ impl ControlThread {
     pub(super) fn start(
         settings: &Settings,
         transports: Vec<BoxedTransport>,
+        nodes_owner: Option<Arc<Owner>>,
     ) -> Result<ControlThread, ServiceError> {
         let clock = Clock::start();
         let descriptions = settings.ports.iter().map(|port| port.description.clone());
@@ -48,7 +50,7 @@ impl ControlThread {
         let mut config = control_config(&descriptions, &layout, &ports, settings.modes, &sharing)?;
         take_source_macs(&mut config, &settings.ports);
         let has_emulation = settings.emu_port.is_some() || settings.emu_zmq.is_some();
-        config.has_emulation = has_emulation;
+        (config.has_emulation, config.nodes_owner) = (has_emulation, nodes_owner);
         tell_ports(&config, &ports, &sharing);
         let flows = || {
             flow_configs(
