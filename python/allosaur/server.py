@@ -93,8 +93,8 @@ class LocalServer(Generic[ClientT_co]):
     as long as the server: the kernel ends the server when that thread ends.
 
     ``host``, ``rpc_port``, ``pub_port``, ``emu_port`` (None without emulated clients), ``bird_port`` (None
-    without BIRD) and ``http_url`` (None without HTTP) say where it listens once it runs. Raises ``ServerStartError``, an ``STLConnectionError``,
-    with the server's own words when it does not start.
+    without BIRD) and ``http_url`` (None without HTTP) say where it listens once it runs. Raises
+    ``ServerStartError``, an ``STLConnectionError``, with the server's own words when it does not start.
     """
 
     if TYPE_CHECKING:
