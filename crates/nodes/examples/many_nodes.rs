@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use allosaur_nodes::node::NodeIpv4;
-use allosaur_nodes::node::Placement;
+use allosaur_nodes::node::NodePlacement;
 use allosaur_nodes::owner::Owner;
 use allosaur_nodes::{NodesError, PortNodes};
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), NodesError> {
     for number in 0..count {
         let [a, b, c, d] = number.to_be_bytes();
         let mac = [2, 0, a, b, c, d];
-        nodes.add(mac, Placement::Own)?;
+        nodes.add(mac, NodePlacement::Own)?;
         let ipv4 = NodeIpv4 {
             address: [10, b, c, d].into(),
             subnet: None,

@@ -11,7 +11,7 @@ const NETWORK_V6: u8 = 64;
 
 /// Which namespace a node is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement<'n> {
+pub enum NodePlacement<'n> {
     /// One of its own.
     Own,
     /// A shared one, by its name.

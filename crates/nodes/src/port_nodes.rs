@@ -13,7 +13,7 @@ use nix::errno::Errno;
 
 use crate::error::{NodesError, mac_text};
 use crate::namespace::{NetworkNamespace, share_folder};
-use crate::node::{LinuxNode, NodeIpv4, NodeIpv6, Placement};
+use crate::node::{LinuxNode, NodeIpv4, NodeIpv6, NodePlacement};
 use crate::owner::Owner;
 
 /// The most nodes of a port.
@@ -115,7 +115,7 @@ impl PortNodes {
     pub fn add(
         &mut self,
         mac: [u8; 6],
-        placement: Placement<'_>,
+        placement: NodePlacement<'_>,
     ) -> Result<&LinuxNode, NodesError> {
         self.check_new(mac)?;
         let common = self.common_namespace(placement)?.cloned();
@@ -125,7 +125,7 @@ impl PortNodes {
             mac,
             namespace: self.next_name(),
             is_alone: common.is_none(),
-            is_bird: placement == Placement::Bird,
+            is_bird: placement == NodePlacement::Bird,
             inner_name: "eth0".to_owned(),
             inner_index: ALONE,
             outer_name: format!("node{outer_index}"),
@@ -371,12 +371,12 @@ impl PortNodes {
     /// The namespace that a node shares with others, if it does.
     fn common_namespace(
         &self,
-        placement: Placement<'_>,
+        placement: NodePlacement<'_>,
     ) -> Result<Option<&NetworkNamespace>, NodesError> {
         match placement {
-            Placement::Own => Ok(None),
-            Placement::Shared(name) => self.shared_namespace(name).map(Some),
-            Placement::Bird => self.owner.bird().map(Some).ok_or_else(|| {
+            NodePlacement::Own => Ok(None),
+            NodePlacement::Shared(name) => self.shared_namespace(name).map(Some),
+            NodePlacement::Bird => self.owner.bird().map(Some).ok_or_else(|| {
                 NodesError::Unfit(
                     "'is_bird' is true, and this server has no BIRD: start it with --bird-server \
                      ('bird_port' in its configuration)"

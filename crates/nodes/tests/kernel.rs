@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use allosaur_nodes::node::{NodeIpv4, NodeIpv6, Placement, link_local};
+use allosaur_nodes::node::{NodeIpv4, NodeIpv6, NodePlacement, link_local};
 use allosaur_nodes::owner::{Owner, remove_leftovers};
 use allosaur_nodes::{NodesError, PortNodes};
 
@@ -44,7 +44,10 @@ fn path(name: &str) -> PathBuf {
 fn a_node_has_its_addresses_and_is_gone_when_it_is_removed() {
     let Some(mut nodes) = open(0) else { return };
     let outer = nodes.outer().name().to_owned();
-    let node = nodes.add(MAC, Placement::Own).expect("it is new").clone();
+    let node = nodes
+        .add(MAC, NodePlacement::Own)
+        .expect("it is new")
+        .clone();
     nodes
         .set_ipv4(
             MAC,
@@ -102,7 +105,7 @@ fn nodes_share_a_namespace() {
     let shared = nodes.add_shared().expect("a name").to_owned();
     for (mac, last) in [(MAC, 7), (OTHER, 8)] {
         nodes
-            .add(mac, Placement::Shared(&shared))
+            .add(mac, NodePlacement::Shared(&shared))
             .expect("it is new");
         let ipv4 = NodeIpv4 {
             address: [192, 0, 2, last].into(),
@@ -125,27 +128,27 @@ fn nodes_share_a_namespace() {
     nodes.remove_all().expect("a new outer namespace");
     assert!(!path(&shared).exists());
     assert_eq!(nodes.nodes().count(), 0);
-    nodes.add(MAC, Placement::Own).expect("it is new again");
+    nodes.add(MAC, NodePlacement::Own).expect("it is new again");
 }
 
 #[test]
 fn what_is_wrong_is_named() {
     let Some(mut nodes) = open(2) else { return };
-    nodes.add(MAC, Placement::Own).expect("it is new");
+    nodes.add(MAC, NodePlacement::Own).expect("it is new");
     let named = |error: Result<_, NodesError>, words: &str| {
         let text = error.map(drop).expect_err(words).to_string();
         assert!(text.contains(words), "{text}");
     };
     named(
-        nodes.add(MAC, Placement::Own).map(drop),
+        nodes.add(MAC, NodePlacement::Own).map(drop),
         "has a node 02:00:00:00:00:01 already",
     );
     named(
-        nodes.add([0xff; 6], Placement::Own).map(drop),
+        nodes.add([0xff; 6], NodePlacement::Own).map(drop),
         "'mac' is ff:ff:ff:ff:ff:ff",
     );
     named(
-        nodes.add(OTHER, Placement::Shared("dut")).map(drop),
+        nodes.add(OTHER, NodePlacement::Shared("dut")).map(drop),
         "no shared namespace 'dut'",
     );
     named(nodes.remove(OTHER).map(drop), "no node 02:00:00:00:00:02");
@@ -157,13 +160,13 @@ fn what_is_wrong_is_named() {
     let taken = format!("{before}-{}", number + 1);
     fs::write(path(&taken), "").expect("the folder is there");
     named(
-        nodes.add(OTHER, Placement::Own).map(drop),
+        nodes.add(OTHER, NodePlacement::Own).map(drop),
         &format!("'{taken}' is there already"),
     );
     assert!(path(&taken).exists(), "it is another's");
     fs::remove_file(path(&taken)).expect("ours");
     nodes
-        .add(OTHER, Placement::Own)
+        .add(OTHER, NodePlacement::Own)
         .expect("the next name is free");
 }
 
@@ -171,7 +174,7 @@ fn what_is_wrong_is_named() {
 fn what_a_server_left_is_removed_and_what_others_have_is_not() {
     let Some(mut nodes) = open(3) else { return };
     let own = nodes
-        .add(MAC, Placement::Own)
+        .add(MAC, NodePlacement::Own)
         .expect("it is new")
         .namespace
         .clone();

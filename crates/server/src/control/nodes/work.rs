@@ -7,7 +7,7 @@ use allosaur_api::commands::nodes::{
     AddNode, NODE_COMMANDS, NodeCommand, NodeInfos, NodeList, NodeVlan, SetIpv4, SetIpv6,
 };
 use allosaur_nodes::NodesError;
-use allosaur_nodes::node::{NodeIpv4, NodeIpv6, Placement};
+use allosaur_nodes::node::{NodeIpv4, NodeIpv6, NodePlacement};
 use allosaur_nodes::owner::Owner;
 use serde_json::{Value, json};
 
@@ -203,9 +203,9 @@ impl Part {
                     "'is_bird' and 'shared_ns' are both given: a node is in one of the two",
                 ));
             }
-            (true, None) => Placement::Bird,
-            (false, Some(name)) => Placement::Shared(name),
-            (false, None) => Placement::Own,
+            (true, None) => NodePlacement::Bird,
+            (false, Some(name)) => NodePlacement::Shared(name),
+            (false, None) => NodePlacement::Own,
         };
         let added = self.table.nodes.add(params.mac, placement);
         added.map_err(refused)?;
