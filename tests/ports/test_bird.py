@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -67,6 +68,7 @@ class Router:
         self.namespace = network.namespace("frr")
         pairs = [network.veth(self.namespace) for _ in range(2)]
         self.ports = [near for near, _ in pairs]
+        self.far = pairs[0][1]
         for number, (_, far) in enumerate(pairs, 1):
             network.run(self.namespace, "ip", "address", "add", f"1.1.{number}.1/24", "dev", far)
         self._processes = []
@@ -88,6 +90,12 @@ class Router:
             log = (folder / f"{name}.log").open("w")
             self._processes.append(subprocess.Popen(inside, stdout=log, stderr=log))
             wait_until((folder / f"{name}.vty").exists, f"{name} did not start: {folder}/{name}.log")
+
+    def configure(self, *lines: str) -> None:
+        """Type lines of configuration, the first two as one."""
+        typed = ["configure terminal", " ".join(lines[:2]), *lines[2:]]
+        show = ["vtysh", "--vty_socket", str(self._folder)]
+        self._network.run(self.namespace, *show, *(word for line in typed for word in ("-c", line)))
 
     def routes(self, protocol: str) -> dict[str, Any]:
         """The routes of the router's table that a protocol has brought."""
@@ -155,6 +163,40 @@ def test_the_router_learns_the_eleven_routes_of_the_paper(router: Callable[..., 
         assert "1.1.1.3" in hops
         bird.set_empty_config()
         wait_until(lambda: not frr.routes("bgp"), "the routes did not go")
+
+
+@pytest.mark.parametrize(
+    ("daemon", "config", "protocol", "routes"),
+    [
+        ("ripd", "router rip\n network 1.1.1.0/24\n", "rip", 1_000),
+        ("ospfd", "router ospf\n network 1.1.1.0/24 area 0\n", "ospf", 1_000),
+    ],
+)
+def test_the_router_learns_many_routes(
+    router: Callable[..., Router], daemon: str, config: str, protocol: str, routes: int
+) -> None:
+    frr = router(**{daemon: config})
+    creator = BirdCFGCreator()
+    creator.add_many_routes("42.42.0.0", routes, "1.1.1.3")
+    data = "ipv4 { import all; export all; };"
+    if protocol == "ospf":
+        data = f'{data} area 0 {{ interface "eth0*" {{ type ptp; hello 1; dead 4; }}; }};'
+        frr.configure("interface", frr.far, "ip ospf network point-to-point", "ip ospf hello-interval 1")
+        frr.configure("interface", frr.far, "ip ospf dead-interval 4")
+    else:
+        data = f'{data} interface "eth0*" {{ update time 5; }};'
+    creator.add_protocol(protocol, "dut", data)
+    with (
+        LocalServer(ports=frr.ports, options=OPTIONS) as server,
+        server.client() as client,
+        bird_of(server) as bird,
+    ):
+        add_nodes(client)
+        bird.set_config(creator.build_config())
+        wait_until(
+            lambda: sum(route.startswith("42.42.") for route in frr.routes(protocol)) == routes,
+            f"{routes} routes did not come by {protocol}",
+        )
 
 
 def test_bird_that_is_killed_comes_back_with_its_configuration(
@@ -240,6 +282,32 @@ def test_routes_by_the_neighbor_itself_are_warned_of(bird: PyBirdClient) -> None
     creator.add_route("42.42.42.0/24", "1.1.1.1")
     answer = bird.set_config(creator.build_config())
     assert answer.startswith("Configured successfully\nwarning: static routes 'via 1.1.1.1'")
+
+
+def test_the_command_line_configures_bird(server: LocalServer[STLClient], tmp_path: Path) -> None:
+    at = ["--server", f"{server.host}:{server.bird_port}"]
+
+    def bird(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "allosaur", "bird", *words, *at]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    file = tmp_path / "routes.conf"
+    file.write_text("router id 1.1.1.3;\nprotocol device mine {\n}\n")
+    assert bird("set", str(file)).stdout == "Configured successfully\n"
+    assert bird("config").stdout == file.read_text()
+    shown = bird("status").stdout
+    assert shown.startswith("BIRD ")
+    assert "mine" in shown
+    file.write_text("router id 1.1.1.3;\nnonsense;\n")
+    refused = bird("set", str(file))
+    assert refused.returncode == 2
+    assert f"{file}:2:" in refused.stderr, refused.stderr
+    assert "mine" in bird("config").stdout
+    assert json.loads(bird("clear", "--json").stdout)["answer"] == "Configured successfully"
+    assert bird("set", str(tmp_path / "none")).returncode == 2
+    with bird_of(server):
+        assert "--force" in bird("clear").stderr
+        assert bird("clear", "--force").returncode == 0
 
 
 def test_a_server_without_bird_says_so() -> None:

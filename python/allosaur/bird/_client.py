@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from .._errors import NoServerError, STLError, STLTimeoutError
+from .._errors import NoServerError, STLError, STLRpcError, STLTimeoutError
 from ..rpc._rpc import Rpc
 from ..rpc._transport import Transport, ZmqTransport
 
@@ -77,6 +77,9 @@ class PyBirdClient:
         try:
             if self.handler is not None:
                 self.release()
+        except STLRpcError:
+            # Another has taken BIRD away: there is nothing to give back.
+            self.handler = None
         finally:
             self.disconnect()
 

@@ -172,6 +172,11 @@ def emulation_server(text: str) -> ServerAddress:
     return server_address(text, EMULATION_PORT)
 
 
+def bird_server(text: str) -> ServerAddress:
+    """Read the address of a server by its port for BIRD."""
+    return server_address(text, BIRD_PORT)
+
+
 def tcp_port(text: str) -> int:
     """Read a TCP port: 1 to 65535."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:

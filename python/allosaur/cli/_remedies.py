@@ -24,6 +24,11 @@ class Remedy:
 
 
 REMEDIES = (
+    Remedy(
+        r"acquire it by force \(force=True\) when that client is gone",
+        "take it away by force when that client is gone",
+        "give --force when that client is gone",
+    ),
     Remedy(r"call connect\(\) first", "type `connect` first", "start the command again"),
     Remedy(r"connect\(\) again", "type `connect` again", "start the command again"),
     Remedy(r"call disconnect\(\) first", "type `disconnect` first", "start the command again"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from allosaur.cli._command import Command
 from allosaur.cli.commands._about import Completion, Help, Version
 from allosaur.cli.commands._binary import Config, Ports
+from allosaur.cli.commands._bird import Bird
 from allosaur.cli.commands._capture import Capture
 from allosaur.cli.commands._compare import Compare
 from allosaur.cli.commands._console import Console
@@ -48,6 +49,7 @@ COMMANDS: tuple[Command, ...] = (
     Arp(),
     Emu(),
     Node(),
+    Bird(),
     Sim(),
     Plan(),
     Ndr(),

@@ -1,0 +1,1 @@
+"""What `allosaur bird` does with the BIRD of a server."""
