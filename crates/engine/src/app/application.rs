@@ -75,8 +75,8 @@ pub struct ApplicationContext<'a> {
     pub rng: &'a mut Lcg,
     /// Where it counts for the user.
     pub counters: &'a mut ApplicationCounters,
-    /// Where it counts what it has declared ([`ApplicationFactory::rows`]), in that order.
-    pub rows: &'a mut [u64],
+    /// Where it counts what it has declared ([`ApplicationFactory::rows`]).
+    pub rows: AppRowCounts<'a>,
     /// The variables of programs, where it runs one.
     pub variables: &'a mut VariablePool,
     /// What it measured in this call.
@@ -89,6 +89,45 @@ impl ApplicationContext<'_> {
     /// until then.
     pub fn wake(&mut self, flow: FlowId) {
         self.wakes.push(flow);
+    }
+
+    /// The same for an application inside of this one, whose lists of rows follow the first `own` ones.
+    pub fn inner(&mut self, own: usize) -> ApplicationContext<'_> {
+        ApplicationContext {
+            now: self.now,
+            rng: self.rng,
+            counters: self.counters,
+            rows: AppRowCounts {
+                counts: self.rows.counts,
+                firsts: self.rows.firsts.get(own..).unwrap_or_default(),
+            },
+            variables: self.variables,
+            measured: self.measured,
+            wakes: self.wakes,
+        }
+    }
+}
+
+/// The counts of the rows that an application declared, by its lists of them.
+#[derive(Debug)]
+pub struct AppRowCounts<'a> {
+    counts: &'a mut [u64],
+    /// Where each list begins in `counts`.
+    firsts: &'a [usize],
+}
+
+impl<'a> AppRowCounts<'a> {
+    pub(crate) fn new(counts: &'a mut [u64], firsts: &'a [usize]) -> AppRowCounts<'a> {
+        AppRowCounts { counts, firsts }
+    }
+
+    /// Adds to the row at this place of a list. A run that is no more counts nothing.
+    #[inline]
+    pub fn add(&mut self, list: usize, row: usize, count: u64) {
+        let first = self.firsts.get(list).copied().unwrap_or(usize::MAX);
+        if let Some(counted) = self.counts.get_mut(first.saturating_add(row)) {
+            *counted += count;
+        }
     }
 }
 
@@ -190,9 +229,10 @@ pub trait AppCore: Debug + Send {
 
 /// Makes the cores of the applications of one side of a template; data threads share it.
 pub trait ApplicationFactory: Debug + Send + Sync {
-    /// What its flows count beside what all do.
-    fn rows(&self) -> &'static [AppRow] {
-        &[]
+    /// What its flows count beside what all do: a list for each layer, the outermost first. Factories
+    /// that have a list in common count in the same rows.
+    fn rows(&self) -> Vec<&'static [AppRow]> {
+        Vec::new()
     }
 
     /// What runs its flows on one more core.

@@ -29,8 +29,8 @@ mod wakes;
 
 pub use app_flows::{AppFlows, Application};
 pub use application::{
-    AppCore, AppFlow, AppFlowInfo, AppMeasured, AppRow, ApplicationContext, ApplicationFactory,
-    CoreInfo, FlowEvent, Output,
+    AppCore, AppFlow, AppFlowInfo, AppMeasured, AppRow, AppRowCounts, ApplicationContext,
+    ApplicationFactory, CoreInfo, FlowEvent, Output,
 };
 pub use buffers::{
     BUFFER_BYTES_MAX, BUFFERS_BYTES_MAX, BUFFERS_MAX, BufferError, BufferIndex, BufferSpec,

@@ -59,8 +59,8 @@ pub struct Program {
     messages: u64,
     /// What runs in its place.
     application: Option<Arc<dyn ApplicationFactory>>,
-    /// The first of the rows that it counts, among those of the profile.
-    first_row: usize,
+    /// Where each list of the rows that it counts begins, among those of the profile.
+    first_rows: Box<[usize]>,
 }
 
 impl Program {
@@ -111,7 +111,7 @@ impl Program {
             sent_bytes: 0,
             messages: 0,
             application: None,
-            first_row: 0,
+            first_rows: Box::default(),
         };
         let lens = program
             .sent()
@@ -139,24 +139,24 @@ impl Program {
         }
     }
 
-    /// The same, in whose place flows run an application over bytes; its rows are those from
-    /// `first_row` on.
+    /// The same, in whose place flows run an application over bytes; each list of its rows
+    /// begins at one of `first_rows`.
     #[must_use]
     pub fn with_application(
         self,
         application: Arc<dyn ApplicationFactory>,
-        first_row: usize,
+        first_rows: Box<[usize]>,
     ) -> Program {
         Program {
             application: Some(application),
-            first_row,
+            first_rows,
             ..self
         }
     }
 
-    /// Where its application counts, among the rows of the profile.
-    pub fn first_row(&self) -> usize {
-        self.first_row
+    /// Where each list of its application's rows begins among those of the profile.
+    pub fn first_rows(&self) -> &[usize] {
+        &self.first_rows
     }
 
     /// What flows run in its place, if not the commands.

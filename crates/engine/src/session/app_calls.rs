@@ -8,8 +8,8 @@ use super::application::{
 use super::context::{FlowContext, Pools};
 use super::receive_buffer::ReceiveBuffer;
 use crate::app::{
-    AppCore, AppFlow, AppMeasured, ApplicationContext, ApplicationFactory, FlowEvent, FlowId,
-    ProgramRun,
+    AppCore, AppFlow, AppMeasured, AppRowCounts, ApplicationContext, ApplicationFactory, FlowEvent,
+    FlowId, ProgramRun,
 };
 use crate::flow::FlowKey;
 use crate::tcp::End;
@@ -136,14 +136,14 @@ impl FlowContext<'_> {
         let core = &mut *held.expect("a core is there as long as its runs").core;
         let counters = &mut *self.counters;
         let mut measured = AppMeasured::default();
-        let rows = counters.rows.get_mut(self.program.first_row()..);
+        let rows = AppRowCounts::new(&mut counters.rows, self.program.first_rows());
         let result = act(
             core,
             &mut ApplicationContext {
                 now: self.now,
                 rng: &mut pools.rng,
                 counters: &mut counters.application,
-                rows: rows.unwrap_or_default(),
+                rows,
                 variables: &mut pools.variables,
                 measured: &mut measured,
                 wakes: &mut pool.wakes,

@@ -181,22 +181,24 @@ impl CompiledProfile {
         program: ProgramIndex,
         application: Arc<dyn ApplicationFactory>,
     ) -> CompiledProfile {
-        let rows = application.rows();
-        let first = self.row_lists.iter().try_fold(0, |first, known| {
-            let is_its = std::ptr::eq(*known, rows);
-            if is_its {
-                Err(first)
-            } else {
-                Ok(first + known.len())
-            }
-        });
-        let first = first.unwrap_or_else(|known| known);
-        if first == self.application_rows().len() {
-            self.row_lists.push(rows);
-        }
+        let lists = application.rows();
+        let firsts = lists.into_iter().map(|rows| self.first_of(rows)).collect();
         let program = &mut self.programs[usize::from(program.0)];
-        *program = program.clone().with_application(application, first);
+        *program = program.clone().with_application(application, firsts);
         self
+    }
+
+    /// Where a list of rows begins among those of the profile, which has it from now on.
+    fn first_of(&mut self, rows: &'static [AppRow]) -> usize {
+        let mut first = 0;
+        for known in &self.row_lists {
+            if std::ptr::eq(*known, rows) {
+                return first;
+            }
+            first += known.len();
+        }
+        self.row_lists.push(rows);
+        first
     }
 
     /// What the applications over bytes of its flows count, in the order of

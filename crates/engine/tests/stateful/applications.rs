@@ -467,7 +467,7 @@ impl Application for Paired {
                 None => *waiting = Some(self.id),
             },
             FlowEvent::Woken => {
-                cx.rows[1] += 1;
+                cx.rows.add(0, 1, 1);
                 self.says = 1;
             }
             _ => {}
@@ -492,7 +492,7 @@ impl Application for Paired {
     ) -> Option<Output> {
         if self.says == 1 {
             self.says = 2;
-            cx.rows[0] += 1;
+            cx.rows.add(0, 0, 1);
             out.push(b'x');
             return Some(Output::Data);
         }
@@ -505,7 +505,7 @@ impl Application for Paired {
 struct Pairs;
 
 impl ApplicationFactory for Pairs {
-    fn rows(&self) -> &'static [AppRow] {
+    fn rows(&self) -> Vec<&'static [AppRow]> {
         const fn row(name: &'static str) -> AppRow {
             AppRow {
                 name,
@@ -515,8 +515,8 @@ impl ApplicationFactory for Pairs {
                 is_error: false,
             }
         }
-        const ROWS: [AppRow; 2] = [row("said"), row("woken")];
-        &ROWS
+        static ROWS: [AppRow; 2] = [row("said"), row("woken")];
+        vec![&ROWS]
     }
 
     fn core(&self, _: &CoreInfo) -> Box<dyn AppCore> {

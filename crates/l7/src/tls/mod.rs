@@ -9,16 +9,16 @@
 //! | one end of a connection: the seam around the library | `session` |
 //! | clients of 802.1X | `client` |
 //! | flows: what is asked for | `flow_config`, with `resumption` |
-//! | flows: programs inside of records, and what they count | `programs`, `alerts` |
+//! | flows: a protocol inside of records, and what is counted | `flows`, `alerts` |
 
 mod alerts;
 mod client;
 mod clock;
 mod flow_config;
+mod flows;
 mod identity;
 mod library;
 mod pem;
-mod programs;
 mod resumption;
 mod session;
 mod settings;
@@ -28,7 +28,7 @@ pub use alerts::rows;
 pub use client::TlsClient;
 pub use clock::CoreClock;
 pub use flow_config::{ClientTls, FlowTls, KeyLines, ServerTls, Verify};
+pub use flows::TlsFlows;
 pub use identity::{Identity, KeyKind};
-pub use programs::TlsPrograms;
 pub use session::TlsSession;
 pub use settings::{TlsError, TlsSettings, TlsSettingsError, TlsVersion};

@@ -10,8 +10,9 @@ use allosaur_engine::app::{BufferSpec, ProgramCommand as Step};
 use allosaur_engine::stateful::{Holdings, StatefulCommand};
 use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, ProgramIndex, Tunable};
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
+use allosaur_l7::program::Programs;
 use allosaur_l7::tls::{
-    ClientTls, FlowTls, Identity, KeyKind, KeyLines, ServerTls, TlsPrograms, TlsVersion, Verify,
+    ClientTls, FlowTls, Identity, KeyKind, KeyLines, ServerTls, TlsFlows, TlsVersion, Verify,
 };
 use allosaur_testkit::data::workspace_root;
 use world::{RUN, World};
@@ -81,12 +82,12 @@ fn compiled(
     let buffers = Arc::clone(compiled.buffers());
     if let Some(client) = client {
         let program = compiled.program(CLIENT).clone();
-        let made = TlsPrograms::client(client, program, Arc::clone(&buffers));
+        let made = TlsFlows::client(client, Programs::new(program, Arc::clone(&buffers)));
         compiled = compiled.with_application(CLIENT, Arc::new(made.expect("it is right")));
     }
     if let Some(server) = server {
         let program = compiled.program(SERVER).clone();
-        let made = TlsPrograms::server(server, program, buffers);
+        let made = TlsFlows::server(server, Programs::new(program, buffers));
         compiled = compiled.with_application(SERVER, Arc::new(made.expect("it is right")));
     }
     compiled
@@ -459,11 +460,13 @@ fn what_cannot_be_is_refused_by_the_name_of_its_field() {
     let program = profile.program(CLIENT).clone();
     let buffers = profile.buffers();
     let client = |tls: ClientTls| {
-        let made = TlsPrograms::client(&tls, program.clone(), Arc::clone(buffers));
+        let programs = Programs::new(program.clone(), Arc::clone(buffers));
+        let made = TlsFlows::client(&tls, programs);
         made.expect_err("it is wrong").to_string()
     };
     let server = |tls: ServerTls| {
-        let made = TlsPrograms::server(&tls, program.clone(), Arc::clone(buffers));
+        let programs = Programs::new(program.clone(), Arc::clone(buffers));
+        let made = TlsFlows::server(&tls, programs);
         made.expect_err("it is wrong").to_string()
     };
     let told = server(ServerTls {

@@ -10,12 +10,14 @@ use allosaur_api::commands::stateful::profile as json;
 use allosaur_api::commands::stateful::tls::{
     TlsClientFields, TlsCommonFields, TlsIdentity, TlsServerFields, TlsServerIdentity, TlsTrust,
 };
-use allosaur_engine::app::{ProgramCommand, ProgramSpec, Transport};
+use allosaur_engine::app::{ApplicationFactory, ProgramCommand, ProgramSpec, Transport};
 use allosaur_engine::template::{
     CompiledProfile, PROGRAMS_MAX, ProfileSpec, ProgramIndex, ServerSpec, Side,
 };
+use allosaur_l7::program::Programs;
+use allosaur_l7::protocol::Protocol;
 use allosaur_l7::tls::{
-    ClientTls, FlowTls, Identity, KeyKind, ServerTls, TlsPrograms, TlsSettingsError, TlsVersion,
+    ClientTls, FlowTls, Identity, KeyKind, ServerTls, TlsFlows, TlsSettingsError, TlsVersion,
     Verify,
 };
 
@@ -153,22 +155,26 @@ pub(super) fn secure(
 ) -> Result<CompiledProfile, StatefulError> {
     for one in programs {
         let program = compiled.program(one.program).clone();
-        let buffers = Arc::clone(compiled.buffers());
+        let programs = Programs::new(program, Arc::clone(compiled.buffers()));
         let made = match &one.tls {
             SideTls::Client(tls) => {
-                client(tls, files).and_then(|tls| TlsPrograms::client(&tls, program, buffers))
+                client(tls, files).and_then(|tls| TlsFlows::client(&tls, programs).map(factory))
             }
             SideTls::Server(tls) => {
-                server(tls, files).and_then(|tls| TlsPrograms::server(&tls, program, buffers))
+                server(tls, files).and_then(|tls| TlsFlows::server(&tls, programs).map(factory))
             }
         };
         let made = made.map_err(|error| {
             let path = path(one.template, one.tls.side());
             StatefulError::Tls(format!("{path}.{}", error.field), error.reason)
         })?;
-        compiled = compiled.with_application(one.program, Arc::new(made));
+        compiled = compiled.with_application(one.program, made);
     }
     Ok(compiled)
+}
+
+fn factory<P: Protocol>(flows: TlsFlows<P>) -> Arc<dyn ApplicationFactory> {
+    Arc::new(flows)
 }
 
 fn client(tls: &TlsClientFields, files: &dyn CaptureFiles) -> Result<ClientTls, TlsSettingsError> {
