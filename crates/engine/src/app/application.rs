@@ -64,6 +64,8 @@ pub struct AppRow {
     pub unit: &'static str,
     /// Whether it is 0 unless something goes wrong.
     pub is_error: bool,
+    /// Whether it is told only where it is not 0, as errors are: one of many, of which most are 0.
+    pub is_sparse: bool,
 }
 
 /// What an application works with.
@@ -138,6 +140,10 @@ pub struct AppMeasured {
     pub status: Option<StatusClass>,
     /// What secures the connection is there, and took so long.
     pub handshake: Option<Nanos>,
+    /// The first byte of a response came so long after its request.
+    pub response_begin: Option<Nanos>,
+    /// The last byte of a response did.
+    pub response: Option<Nanos>,
 }
 
 /// What happened to a flow.

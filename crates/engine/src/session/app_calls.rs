@@ -156,6 +156,12 @@ impl FlowContext<'_> {
             if let Some(took) = measured.handshake {
                 self.times.handshake.count(took / MICROSECOND);
             }
+            if let Some(took) = measured.response_begin {
+                self.times.response_begin.count(took / MICROSECOND);
+            }
+            if let Some(took) = measured.response {
+                self.times.response.count(took / MICROSECOND);
+            }
         }
         result
     }

@@ -186,11 +186,22 @@ pub struct FlowTimes {
     pub program: TimeHistogram,
     /// From the first to the last of the handshake that secures the connection, such as TLS.
     pub handshake: TimeHistogram,
+    /// From a request to the first byte of its response, where the application knows requests.
+    pub response_begin: TimeHistogram,
+    /// The same to the last byte.
+    pub response: TimeHistogram,
 }
 
 impl FlowTimes {
     /// The names of the distributions, in the order of [`all`](FlowTimes::all).
-    pub const NAMES: [&'static str; 4] = ["connect", "first_byte", "program", "handshake"];
+    pub const NAMES: [&'static str; 6] = [
+        "connect",
+        "first_byte",
+        "program",
+        "handshake",
+        "response_begin",
+        "response",
+    ];
     /// How many numbers there are.
     pub const WORDS: usize = Self::NAMES.len() * WORDS;
 
@@ -201,6 +212,8 @@ impl FlowTimes {
             &self.first_byte,
             &self.program,
             &self.handshake,
+            &self.response_begin,
+            &self.response,
         ]
     }
 
@@ -210,6 +223,8 @@ impl FlowTimes {
         self.first_byte.add(&other.first_byte);
         self.program.add(&other.program);
         self.handshake.add(&other.handshake);
+        self.response_begin.add(&other.response_begin);
+        self.response.add(&other.response);
     }
 
     /// Tells `each` the numbers that have changed since the last time, with their places: most do not.
@@ -219,6 +234,8 @@ impl FlowTimes {
             &mut self.first_byte,
             &mut self.program,
             &mut self.handshake,
+            &mut self.response_begin,
+            &mut self.response,
         ];
         for (number, times) in all.into_iter().enumerate() {
             times.take_changes(|place, word| each(number * WORDS + place, word));
@@ -233,6 +250,8 @@ impl FlowTimes {
             first_byte: of(1),
             program: of(2),
             handshake: of(3),
+            response_begin: of(4),
+            response: of(5),
         }
     }
 }

@@ -513,6 +513,7 @@ impl ApplicationFactory for Pairs {
                 help: "of a test",
                 unit: "flows",
                 is_error: false,
+                is_sparse: false,
             }
         }
         static ROWS: [AppRow; 2] = [row("said"), row("woken")];

@@ -66,6 +66,7 @@ static ROWS: LazyLock<Vec<AppRow>> = LazyLock::new(|| {
         help: "TLS handshakes that succeeded",
         unit: "handshakes",
         is_error: false,
+        is_sparse: false,
     };
     let failure = |reason| AppRow {
         name: "tls_failures",
@@ -73,6 +74,7 @@ static ROWS: LazyLock<Vec<AppRow>> = LazyLock::new(|| {
         help: "TLS handshakes that failed without an alert",
         unit: "handshakes",
         is_error: true,
+        is_sparse: false,
     };
     let sent = |alert| AppRow {
         name: "tls_alerts_sent",
@@ -80,6 +82,7 @@ static ROWS: LazyLock<Vec<AppRow>> = LazyLock::new(|| {
         help: "Fatal TLS alerts that were sent: what the peer said is refused",
         unit: "alerts",
         is_error: true,
+        is_sparse: false,
     };
     let received = |alert| AppRow {
         name: "tls_alerts_received",
@@ -87,6 +90,7 @@ static ROWS: LazyLock<Vec<AppRow>> = LazyLock::new(|| {
         help: "Fatal TLS alerts that came: the peer refuses",
         unit: "alerts",
         is_error: true,
+        is_sparse: false,
     };
     let mut rows = vec![handshake("full"), handshake("resumed")];
     rows.extend(["no_tls", "reset", "closed", "unfinished"].map(failure));

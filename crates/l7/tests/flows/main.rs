@@ -1,5 +1,6 @@
-//! Programs over TLS between a client port and a server port of one core, in virtual time.
+//! Programs over TLS, and HTTP with and without, between a client port and a server port of one core, in virtual time.
 
+mod http;
 #[path = "../../../engine/tests/stateful/world.rs"]
 #[allow(dead_code)]
 mod world;

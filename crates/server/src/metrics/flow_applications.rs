@@ -4,18 +4,19 @@
 use std::sync::LazyLock;
 
 use allosaur_engine::app::AppRow;
-use allosaur_l7::tls;
+use allosaur_l7::{http, tls};
 
 use super::catalog::{CatalogRun, Readout};
 use super::row::{Label, Row, Sink, Table};
 
 const SIDES: [&str; 2] = ["client", "server"];
 const USED: &str = "profiles whose programs run over it";
+const COUNTED: &str = "it is not 0";
 const FAILED: &str = "a profile whose programs run over it was started, and it is not 0";
 
 /// What all applications declare.
 fn declared() -> impl Iterator<Item = &'static AppRow> {
-    tls::rows().iter()
+    tls::rows().iter().chain(http::rows())
 }
 
 /// A metric of applications.
@@ -41,9 +42,10 @@ impl Metric {
         Metric {
             name: row.name,
             labels: ["profile", "side", row.label.map_or("", |(label, _)| label)],
-            rows: [match row.is_error {
-                true => made.error().sparse(FAILED),
-                false => made.sparse(USED),
+            rows: [match (row.is_error, row.is_sparse) {
+                (true, _) => made.error().sparse(FAILED),
+                (false, true) => made.sparse(COUNTED),
+                (false, false) => made.sparse(USED),
             }],
         }
     }
@@ -81,7 +83,7 @@ fn counted(run: &CatalogRun) -> impl Iterator<Item = Counted<'_>> {
     let sides = SIDES.into_iter().zip(sums);
     sides.flat_map(move |(side, sums)| {
         let counted = rows.clone().into_iter().zip(sums);
-        let counted = counted.filter(|(row, count)| !row.is_error || *count > 0);
+        let counted = counted.filter(|(row, count)| !(row.is_error || row.is_sparse) || *count > 0);
         counted.map(move |(row, count)| {
             let value = row.label.map_or("", |(_, value)| value);
             let labels = [run.profile.as_str().into(), side.into(), value.into()];

@@ -77,6 +77,18 @@ const TIMES: Table<'_, FlowTimes> = Table {
             |times: &FlowTimes| distribution(&times.handshake),
         )
         .sparse(MEASURED),
+        Row::summary(
+            "flow_response_begin_seconds",
+            "How long clients of HTTP waited for the first byte of a response, from its request on",
+            |times: &FlowTimes| distribution(&times.response_begin),
+        )
+        .sparse(MEASURED),
+        Row::summary(
+            "flow_response_seconds",
+            "How long clients of HTTP waited for the last byte of a response, from its request on",
+            |times: &FlowTimes| distribution(&times.response),
+        )
+        .sparse(MEASURED),
     ],
 };
 

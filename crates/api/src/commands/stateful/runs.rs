@@ -230,6 +230,10 @@ pub struct FlowDurations {
     pub program: DurationStats,
     /// The handshake that secures a connection, such as TLS.
     pub handshake: DurationStats,
+    /// From a request of HTTP to the first byte of its response.
+    pub response_begin: DurationStats,
+    /// From a request of HTTP to the last byte of its response.
+    pub response: DurationStats,
 }
 
 /// How long something took.

@@ -34,6 +34,8 @@ pub fn told<'n>(
             first_byte: distribution(&times.first_byte),
             program: distribution(&times.program),
             handshake: distribution(&times.handshake),
+            response_begin: distribution(&times.response_begin),
+            response: distribution(&times.response),
         },
         applications,
     }
@@ -43,15 +45,16 @@ pub fn told<'n>(
 pub fn applications(rows: &[AppRow], sums: &[Vec<u64>; 2]) -> Vec<ApplicationCount> {
     let [clients, servers] = sums;
     let counted = rows.iter().zip(clients).zip(servers);
-    let told = counted.map(|((row, &client), &server)| ApplicationCount {
+    let is_told = |row: &AppRow, count| count > 0 || !(row.is_error || row.is_sparse);
+    let told = counted.filter(|((row, client), server)| is_told(row, **client + **server));
+    told.map(|((row, &client), &server)| ApplicationCount {
         name: row.name,
         label: row.label.map(|(_, value)| value),
         is_error: row.is_error,
         client,
         server,
-    });
-    told.filter(|one| !one.is_error || one.client + one.server > 0)
-        .collect()
+    })
+    .collect()
 }
 
 fn counts(counters: &OutcomeCounters) -> OutcomeCounts {
@@ -176,8 +179,8 @@ mod tests {
         assert_eq!(reply["server"]["unanswered"], 0);
         assert_eq!(reply["groups"]["web"]["client"], reply["client"]);
         let none = json!({"count": 0});
-        let times =
-            json!({"connect": none, "first_byte": none, "program": none, "handshake": none});
+        let times = json!({"connect": none, "first_byte": none, "program": none, "handshake": none,
+                   "response_begin": none, "response": none});
         assert_eq!(reply["times"], times);
     }
 }

@@ -1,0 +1,26 @@
+//! HTTP/1.1 (RFC 9110, RFC 9112): clients that ask for what a profile says and judge each response, and
+//! servers that answer by path.
+//!
+//! | what | where |
+//! |---|---|
+//! | what is asked for, and its errors | `settings` |
+//! | a head: its bytes, and what it says | `head_reader`, `head` |
+//! | where a body ends | `body` |
+//! | one connection of a client, of a server | `client`, `server` with `answers` |
+//! | what is counted | `rows` |
+
+mod answers;
+mod body;
+mod client;
+mod head;
+mod head_reader;
+mod rows;
+mod server;
+mod settings;
+
+pub use client::HttpClients;
+pub use rows::rows;
+pub use server::HttpServers;
+pub use settings::{
+    Expected, HttpClientSettings, HttpRequest, HttpRoute, HttpServerSettings, HttpSettingsError,
+};
