@@ -17,7 +17,8 @@ To say which flows to open (stateful traffic):
     ASTFProfile, ASTFProfileLight, ASTFTemplate, ASTFTCPClientTemplate, ASTFTCPServerTemplate,
     ASTFProgram, ASTFCapInfo, ASTFTCPInfo, ASTFIPGen, ASTFIPGenDist, ASTFIPGenGlobal,
     ASTFAssociation, ASTFAssociationRule, ASTFGlobalInfo, ASTFGlobalInfoPerTemplate,
-    ASTFCluster, ASTFTCPOptions, TLS, ASTFTopology, TopoVIF, TopoGW
+    ASTFCluster, ASTFTCPOptions, TLS, HTTPClient, HTTPRequest, HTTPServer, HTTPRoute, ASTFTopology,
+    TopoVIF, TopoGW
 To make the commands of its programs one by one:
     ASTFCmd, ASTFCmdSend, ASTFCmdRecv, ASTFCmdRecvUntilClose, ASTFCmdTxPkt, ASTFCmdRecvMsg,
     ASTFCmdKeepaliveMsg, ASTFCmdCloseMsg, ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdReset,
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from .stateful._errors import (
         ASTFError,
     )
+    from .stateful._http import HTTPClient, HTTPRequest, HTTPRoute, HTTPServer
     from .stateful._profile import (
         ASTFProfile,
         ASTFProfileLight,
@@ -228,6 +230,10 @@ __all__ = [
     "EMUNamespaceObj",
     "EMUProfile",
     "Event",
+    "HTTPClient",
+    "HTTPRequest",
+    "HTTPRoute",
+    "HTTPServer",
     "HostPort",
     "Ipv4",
     "Ipv6",
@@ -336,6 +342,10 @@ _HOMES = {
     "ServiceContext": "services._context",
     "ServicePipe": "services._pipe",
     "TLS": "stateful._tls",
+    "HTTPClient": "stateful._http",
+    "HTTPRequest": "stateful._http",
+    "HTTPRoute": "stateful._http",
+    "HTTPServer": "stateful._http",
     "VLAN": "packets._vlan",
 }
 _HOMES_BY_PREFIX = (

@@ -22,6 +22,8 @@ TIMES = {
     "handshake": "handshake",
     "first_byte": "first byte",
     "program": "whole program",
+    "response_begin": "first byte of response",
+    "response": "whole response",
 }
 """The times of clients' flows, by the server's names, with what a table calls them."""
 Times = Mapping[str, Mapping[str, float]]
@@ -91,7 +93,9 @@ class ApplicationCount:
     def label(self) -> str:
         """What tables call it."""
         name, _, label = self.name.partition(".")
-        return " ".join(filter(None, (name.replace("tls_", "TLS ").replace("_", " "), label)))
+        return " ".join(
+            filter(None, (name.replace("tls_", "TLS ").replace("http_", "HTTP ").replace("_", " "), label))
+        )
 
     def plus(self, other: ApplicationCount) -> ApplicationCount:
         """Add that of another profile."""

@@ -18,6 +18,7 @@ from ._capture_place import find_capture
 from ._captured import flow_of
 from ._commands import ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdKeepaliveMsg
 from ._errors import ASTFError, ASTFErrorBadParamCombination
+from ._http import HTTPProgram
 from ._loader import running
 from ._program import ASTFProgram
 from ._templates import ASTFTCPClientTemplate, ASTFTCPServerTemplate, ASTFTemplate
@@ -81,7 +82,7 @@ class ASTFProfile:
         buffers, pools = Buffers(), Pools()
         programs: dict[str, tuple[int, dict[str, Any]]] = {}
 
-        def index_of(template: str, program: ASTFProgram) -> int:
+        def index_of(template: str, program: ASTFProgram | HTTPProgram) -> int:
             try:
                 written = program.to_json(buffers, groups)
             except ASTFError as error:

@@ -9,6 +9,7 @@ from ._arguments import U16_MAX, U32_MAX, flag, number, of_kind, whole
 from ._association import ASTFAssociation, ASTFAssociationRule
 from ._commands import ASTFCmdExecTemplate
 from ._errors import ASTFError, ASTFErrorBadParamCombination, ASTFErrorBadTG
+from ._http import HTTPProgram, check_side
 from ._program import ASTFProgram
 from ._replace import Pattern, Values
 from ._tls import TLS
@@ -58,14 +59,15 @@ class ASTFTCPClientTemplate:
     ``cps`` flows begin each second (times the multiplier of the start) to ``port``. ``limit`` is how many
     begin in all; with ``cont`` a flow that ends makes room for another, so that ``limit`` are open at a
     time. ``core_base`` is the core to begin with when ``limit`` is less than the cores. TCP and UDP
-    alike. With ``tls`` the program runs over TLS. Raises ``ASTFError``.
+    alike. With ``tls`` the program runs over TLS; an ``HTTPClient`` may stand in its place. Raises
+    ``ASTFError``.
     """
 
     def __init__(
         self,
         ip_gen: ASTFIPGen,
         cluster: ASTFCluster | None = None,
-        program: ASTFProgram | None = None,
+        program: ASTFProgram | HTTPProgram | None = None,
         port: int = 80,
         cps: float | None = 1,
         glob_info: ASTFGlobalInfoPerTemplate | None = None,
@@ -76,7 +78,8 @@ class ASTFTCPClientTemplate:
     ) -> None:
         where = "ASTFTCPClientTemplate"
         of_kind(where, "ip_gen", ip_gen, ASTFIPGen)
-        of_kind(where, "program", program, ASTFProgram)
+        of_kind(where, "program", program, (ASTFProgram, HTTPProgram))
+        check_side(where, program, "client")
         if cluster is not None:
             of_kind(where, "cluster", cluster, ASTFCluster)
         if glob_info is not None:
@@ -125,18 +128,19 @@ class ASTFTCPClientTemplate:
 class ASTFTCPServerTemplate:
     """The server's side: its program, and by which rules it knows its flows. TCP and UDP alike.
 
-    With ``tls`` the program runs over TLS. Raises ``ASTFError``.
+    With ``tls`` the program runs over TLS; an ``HTTPServer`` may stand in its place. Raises ``ASTFError``.
     """
 
     def __init__(
         self,
-        program: ASTFProgram | None = None,
+        program: ASTFProgram | HTTPProgram | None = None,
         assoc: ASTFAssociation | ASTFAssociationRule | None = None,
         glob_info: ASTFGlobalInfoPerTemplate | None = None,
         tls: TLS | None = None,
     ) -> None:
         where = "ASTFTCPServerTemplate"
-        of_kind(where, "program", program, ASTFProgram)
+        of_kind(where, "program", program, (ASTFProgram, HTTPProgram))
+        check_side(where, program, "server")
         given = ASTFAssociation() if assoc is None else assoc
         of_kind(where, "assoc", given, (ASTFAssociation, ASTFAssociationRule))
         if glob_info is not None:
@@ -220,10 +224,16 @@ class ASTFTemplate:
         if side not in ("c", "s"):
             raise ASTFError(f"ASTFTemplate: side is {side!r}, give 'c' for the client or 's' for the server")
         both = self.client_template.program, self.server_template.program
-        return both if side == "c" else (both[1], both[0])
+        sender, peer = both if side == "c" else (both[1], both[0])
+        if isinstance(sender, HTTPProgram) or isinstance(peer, HTTPProgram):
+            raise ASTFError(
+                "ASTFTemplate: there is no program to change where a side speaks HTTP: "
+                "write what is said into its requests and routes"
+            )
+        return sender, peer
 
 
-def _checked_tls(where: str, tls: Any, side: str, program: ASTFProgram) -> TLS | None:
+def _checked_tls(where: str, tls: Any, side: str, program: ASTFProgram | HTTPProgram) -> TLS | None:
     """Refuse TLS that is not for that side, or not for this program. Raises ``ASTFError``."""
     if tls is None:
         return None

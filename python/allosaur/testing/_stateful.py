@@ -36,7 +36,7 @@ _OUTCOMES = (
     *("completed", *_FAILED, "unanswered"),
     *("http_1xx", "http_2xx", "http_3xx", "http_4xx", "http_5xx", "http_other"),
 )
-_TIMES = ("connect", "first_byte", "program", "handshake")
+_TIMES = ("connect", "first_byte", "program", "handshake", "response_begin", "response")
 #: Flows that are counted as they are now; all others only grow.
 _GAUGES = ("m_active_flows", "m_est_flows", "m_traffic_duration")
 

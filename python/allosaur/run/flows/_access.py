@@ -74,7 +74,7 @@ def resetting(profile: ASTFProfile | ASTFProfileLight) -> frozenset[str]:
     """Return the sides whose programs end connections with a reset."""
     fields = profile.to_json()
     resets = [
-        any(command["name"] == "reset" for command in program["commands"])
+        any(command["name"] == "reset" for command in program.get("commands", ()))
         for program in fields.get("program_list", ())
     ]
     return frozenset(

@@ -182,6 +182,23 @@ _COUNTERS = {
         "fatal TLS alerts received, by which the peer refuses",
         "compare versions, suites, alpn and certificates of both ends; the peer's log says more",
     ),
+    "http_failures": ("HTTP requests without the response that was expected", ""),
+    "http_failures.status": (
+        "HTTP responses with a status that was not expected",
+        "say with status= of HTTPRequest what may come, or look at the server's log",
+    ),
+    "http_failures.body_length": (
+        "HTTP responses with a shorter or longer body than expected",
+        "compare body_bytes of the request with what the server has",
+    ),
+    "http_failures.body_hash": ("HTTP responses with another body than expected", ""),
+    "http_failures.malformed": (
+        "HTTP messages that are none of HTTP/1",
+        "what came is another protocol, or a faulty message: is the port right?",
+    ),
+    "http_failures.truncated": ("HTTP messages that the peer broke off", "look at the peer's log"),
+    "http_failures.closed": ("HTTP requests that got a closed connection for an answer", ""),
+    "http_failures.timeout": ("HTTP requests without a response in time", _SILENT),
     "err_tunnel_header": (
         "packets with a wrong tunnel header or outer checksum",
         "look at what sends them: the header must be VXLAN's, an outer UDP checksum right or 0",

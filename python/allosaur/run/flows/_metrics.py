@@ -54,6 +54,8 @@ _TIMES = {
     "handshake": "time of the handshake that secures a client's connection, such as TLS",
     "first_byte": "time from the beginning of a client's flow to its first data",
     "program": "time from the beginning of a client's flow to the end of its program",
+    "response_begin": "time from a request of HTTP to the first byte of its response",
+    "response": "time from a request of HTTP to the last byte of its response",
 }
 _TIMES_OF_FLOWS = {
     "min": "the shortest",

@@ -168,9 +168,10 @@ class Counters:
         ``http_2xx`` and so on are what clients got for requests of HTTP/1, by status; ``http_other`` began
         with no status line. "groups" has the same of each template group, by name. "times" of clients'
         flows are ``connect``, ``handshake`` (of TLS), ``first_byte`` and ``program`` (to its end, where it
-        completed): each with ``count``, ``min_us``, ``average_us``, ``max_us`` and ``p50_us`` to
-        ``p99_9_us``. "applications" is a list of what TLS counted: handshakes by kind, and what went wrong
-        by the name of the alert.
+        completed), of requests of HTTP ``response_begin`` and ``response`` (to its last byte): each with
+        ``count``, ``min_us``, ``average_us``, ``max_us`` and ``p50_us`` to ``p99_9_us``. "applications" is a
+        list of what TLS and HTTP counted, such as handshakes by kind and responses by status, and what went
+        wrong by its name.
 
         Raises ``STLError`` when the server does not tell.
         """

@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 
 use super::command::ProgramCommand;
+use super::http::HttpFields;
 use super::tls::{TlsClientFields, TlsServerFields};
 use super::tunables::Tunables;
 use super::values::{bytes, flag, flag_or_no, number, number32, objects, strings};
@@ -107,6 +108,8 @@ pub struct Program<'a> {
     pub is_stream: bool,
     /// `addon`.
     pub addon: Option<&'a str>,
+    /// `http_client` or `http_server`: what it speaks in the place of commands. Allosaur's own.
+    pub http: Option<HttpFields>,
 }
 
 /// A template.
@@ -317,14 +320,52 @@ fn programs<'a>(fields: &Fields<'a>) -> Result<Vec<Program<'a>>, FieldError> {
         let path = format!("program_list[{i}]");
         let fields = Fields::of(value, &path)?;
         let commands = format!("{path}.commands");
+        let is_stream = fields.optional("stream", flag)?.unwrap_or(true);
+        if let Some(http) = HttpFields::parse(&fields)? {
+            return http_program(&fields, http, is_stream);
+        }
         Ok(Program {
             commands: objects(&fields, "commands", &commands, ProgramCommand::parse)?,
             drawn: drawn(&fields, &commands)?,
-            is_stream: fields.optional("stream", flag)?.unwrap_or(true),
+            is_stream,
             addon: fields.optional("addon", Fields::string)?,
+            http: None,
         })
     };
     values.map(program).collect()
+}
+
+/// A program that speaks HTTP has no commands; flows wait for what comes.
+fn http_program<'a>(
+    fields: &Fields<'a>,
+    http: HttpFields,
+    is_stream: bool,
+) -> Result<Program<'a>, FieldError> {
+    for name in ["commands", "addon"] {
+        if !fields.is_missing(name) {
+            return Err(fields.bad(
+                name,
+                "stands beside HTTP, which takes its place: leave it out",
+            ));
+        }
+    }
+    if !is_stream {
+        return Err(fields.bad(
+            "stream",
+            "is false (UDP), and HTTP/1.1 runs over TCP: leave it out",
+        ));
+    }
+    let waits = ProgramCommand::Rx {
+        min_bytes: 1,
+        clear: false,
+    };
+    Ok(Program {
+        commands: vec![waits],
+        drawn: Vec::new(),
+        is_stream: true,
+        addon: None,
+        http: Some(http),
+    })
 }
 
 fn template(fields: &Fields<'_>) -> Result<Template, FieldError> {

@@ -5,7 +5,7 @@
 //! | which command goes where, and time; the state of it all | here, `state` |
 //! | what all profiles do together; service mode | `context` |
 //! | texts that come in parts | `upload` |
-//! | from the JSON of a profile to what data threads run | [`read_profile`], [`profile`], `profile_tls` |
+//! | from the JSON of a profile to what data threads run | [`read_profile`], [`profile`], `profile_http`, `profile_tls` |
 //! | profiles: loaded, cleared, listed, and what is told of them | `profiles` |
 //! | starting and stopping | `start`, `run` |
 //! | the 140 rows, and their values | `rows`, `figures`, `counters`, `groups` |
@@ -35,6 +35,7 @@ mod loaded_topology;
 mod offered;
 pub mod outcomes;
 pub mod profile;
+mod profile_http;
 mod profile_tls;
 mod profiles;
 pub mod read_profile;

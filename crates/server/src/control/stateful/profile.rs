@@ -57,6 +57,9 @@ pub enum StatefulError {
     /// The TLS of a template's side.
     #[error("{0}: {1}")]
     Tls(String, String),
+    /// The HTTP of a program.
+    #[error("{0}: {1}")]
+    Http(String, String),
     /// What the fields say together.
     #[error(transparent)]
     Profile(#[from] ProfileError),

@@ -22,6 +22,7 @@ use allosaur_l7::tls::{
 };
 
 use super::profile::StatefulError;
+use super::profile_http::{HttpPrograms, HttpSide};
 use crate::control::files::CaptureFiles;
 
 /// Different programs over TLS of a profile at most: each has configurations on each core.
@@ -147,22 +148,22 @@ fn path(template: usize, side: Side) -> String {
     format!("templates[{template}].{side}_template.tls")
 }
 
-/// Has those programs run over TLS.
+/// Has those programs run over TLS, and what takes the place of some.
 pub(super) fn secure(
     mut compiled: CompiledProfile,
     programs: &[TlsProgram],
+    http: &HttpPrograms,
     files: &dyn CaptureFiles,
 ) -> Result<CompiledProfile, StatefulError> {
     for one in programs {
-        let program = compiled.program(one.program).clone();
-        let programs = Programs::new(program, Arc::clone(compiled.buffers()));
-        let made = match &one.tls {
-            SideTls::Client(tls) => {
-                client(tls, files).and_then(|tls| TlsFlows::client(&tls, programs).map(factory))
+        let buffers = Arc::clone(compiled.buffers());
+        let made = match http.make(one.of, &buffers)? {
+            None => {
+                let program = compiled.program(one.program).clone();
+                over_tls(&one.tls, Programs::new(program, buffers), files)
             }
-            SideTls::Server(tls) => {
-                server(tls, files).and_then(|tls| TlsFlows::server(&tls, programs).map(factory))
-            }
+            Some(HttpSide::Client(clients)) => over_tls(&one.tls, clients, files),
+            Some(HttpSide::Server(servers)) => over_tls(&one.tls, servers, files),
         };
         let made = made.map_err(|error| {
             let path = path(one.template, one.tls.side());
@@ -173,8 +174,16 @@ pub(super) fn secure(
     Ok(compiled)
 }
 
-fn factory<P: Protocol>(flows: TlsFlows<P>) -> Arc<dyn ApplicationFactory> {
-    Arc::new(flows)
+fn over_tls<P: Protocol>(
+    tls: &SideTls,
+    protocol: P,
+    files: &dyn CaptureFiles,
+) -> Result<Arc<dyn ApplicationFactory>, TlsSettingsError> {
+    let made = match tls {
+        SideTls::Client(tls) => TlsFlows::client(&client(tls, files)?, protocol)?,
+        SideTls::Server(tls) => TlsFlows::server(&server(tls, files)?, protocol)?,
+    };
+    Ok(Arc::new(made))
 }
 
 fn client(tls: &TlsClientFields, files: &dyn CaptureFiles) -> Result<ClientTls, TlsSettingsError> {

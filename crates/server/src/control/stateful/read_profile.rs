@@ -9,6 +9,7 @@ use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec, Tunable};
 use serde_json::Value;
 
 use super::profile::{StatefulError, convert};
+use super::profile_http::HttpPrograms;
 use super::profile_tls::{TlsProgram, secure, take_apart};
 use crate::control::files::{CaptureFiles, NoFiles};
 
@@ -19,6 +20,8 @@ pub struct ReadProfile {
     pub spec: ProfileSpec,
     /// What its connections draw.
     draws: DrawsSpec,
+    /// Which of its programs speak HTTP.
+    http: HttpPrograms,
     /// Which of its programs run over TLS.
     tls: Vec<TlsProgram>,
 }
@@ -56,8 +59,15 @@ pub fn read(text: &str) -> Result<ReadProfile, StatefulError> {
         serde_json::from_str(text).map_err(|error| StatefulError::Json(error.to_string()))?;
     let profile = json::Profile::parse(&value)?;
     let (mut spec, draws) = convert(&profile)?;
+    let http = HttpPrograms::of(&profile)?;
+    http.disable_nagle(&mut spec);
     let tls = take_apart(&profile, &mut spec)?;
-    Ok(ReadProfile { spec, draws, tls })
+    Ok(ReadProfile {
+        spec,
+        draws,
+        http,
+        tls,
+    })
 }
 
 impl ReadProfile {
@@ -68,6 +78,7 @@ impl ReadProfile {
         files: &dyn CaptureFiles,
     ) -> Result<CompiledProfile, StatefulError> {
         let compiled = CompiledProfile::compile_with(&self.spec, &self.draws, layout)?;
-        secure(compiled, &self.tls, files)
+        let compiled = self.http.run(compiled)?;
+        secure(compiled, &self.tls, &self.http, files)
     }
 }
