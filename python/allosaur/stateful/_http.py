@@ -127,8 +127,8 @@ class HTTPClient(HTTPProgram):
 
     ``requests`` are paths or ``HTTPRequest``s. ``host`` is the ``Host`` of all; without one it is the
     address of the server. ``requests_per_connection`` is how many a connection sends, from the first on
-    again where that is more than there are; the last says that it closes. ``think`` seconds pass between a
-    response and the next request. A response that takes longer than ``timeout`` seconds is a failure, and
+    again where that is more than there are; then it closes. ``think`` seconds pass between a response and
+    the next request. A response that takes longer than ``timeout`` seconds is a failure, and
     its connection is reset. Raises ``ASTFError``.
     """
 

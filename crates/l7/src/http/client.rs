@@ -18,7 +18,7 @@ use super::head_reader::{HeadProgress, HeadReader};
 use super::rows::{self, Count, Failure, method_row, status_row};
 use super::settings::{
     Expected, HttpClientSettings, HttpRequest, HttpSettingsError, check_count, check_headers,
-    check_host, check_method, check_path, has_header, refused, write_headers,
+    check_host, check_method, check_path, refused, write_headers,
 };
 use crate::protocol::Protocol;
 
@@ -47,10 +47,8 @@ struct Request {
     /// The head up to the host.
     begin: Vec<u8>,
     host: Option<Vec<u8>>,
-    /// What is behind the host, where more requests follow.
+    /// What is behind the host.
     end: Vec<u8>,
-    /// The same of the last request.
-    last_end: Vec<u8>,
     body: Option<BufferIndex>,
     body_bytes: u32,
     is_head: bool,
@@ -111,14 +109,9 @@ fn ready(
         end.push_str(&format!("Content-Length: {body_bytes}\r\n"));
     }
     write_headers(&request.headers, &mut end);
-    let closes = match has_header(&request.headers, "connection") {
-        true => "",
-        false => "Connection: close\r\n",
-    };
     Ok(Request {
         begin: format!("{} {} HTTP/1.1\r\nHost: ", request.method, request.path).into_bytes(),
         host: host.map(|host| host.as_bytes().to_vec()),
-        last_end: format!("{end}{closes}\r\n").into_bytes(),
         end: format!("{end}\r\n").into_bytes(),
         body: request.body.filter(|_| body_bytes > 0),
         body_bytes,
@@ -222,10 +215,9 @@ impl HttpClientFlow {
             Some(host) => out.extend_from_slice(host),
             None => write_host(self.remote, out),
         }
-        out.extend_from_slice(match self.sent == shared.plan.per_connection {
-            true => &request.last_end,
-            false => &request.end,
-        });
+        // The last does not ask the server to close: who closes first keeps the TIME-WAIT, and that is better
+        // kept here. Over TLS our own close_notify would find a connection that is gone.
+        out.extend_from_slice(&request.end);
         let mut count = Count(cx);
         count.request(request.row);
         count.sent_bytes(request.body_bytes.into());

@@ -153,8 +153,13 @@ impl RequestHead<'_> {
     pub(super) fn parse(head: &[u8]) -> Result<RequestHead<'_>, BadHead> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut request = httparse::Request::new(&mut headers);
-        if !request.parse(head)?.is_complete() {
-            return Err(BadHead::Malformed);
+        match request.parse(head) {
+            Ok(parsed) if parsed.is_complete() => {}
+            Err(httparse::Error::Version) if !names_version(head) => {
+                return Err(BadHead::Malformed);
+            }
+            Err(problem) => return Err(problem.into()),
+            Ok(_) => return Err(BadHead::Malformed),
         }
         let method = request.method.ok_or(BadHead::Malformed)?;
         let target = request.path.ok_or(BadHead::Malformed)?;
@@ -174,6 +179,13 @@ impl RequestHead<'_> {
             expects_continue: framing.expects_continue && !matches!(body, Body::Length(0)),
         })
     }
+}
+
+/// Whether the first line ends in a version of HTTP, whichever.
+fn names_version(head: &[u8]) -> bool {
+    let line = head.split(|byte| matches!(byte, b'\r' | b'\n')).next();
+    let last = line.and_then(|line| line.split(|byte| *byte == b' ').next_back());
+    last.is_some_and(|word| word.starts_with(b"HTTP/"))
 }
 
 /// The path of a target: in its absolute form, too, as a proxy sends it (section 3.2.2).
@@ -274,6 +286,8 @@ mod tests {
         assert_eq!(request(&many), Err(BadHead::TooLong));
         let old = RequestHead::parse(b"GET / HTTP/2.0\r\n\r\n");
         assert_eq!(old, Err(BadHead::Version));
+        let text = RequestHead::parse(b"what is this\r\n\r\n");
+        assert_eq!(text, Err(BadHead::Malformed));
     }
 
     proptest! {
