@@ -638,6 +638,8 @@ def test_how_flows_ended(mock: MockStatefulTransport, client: ASTFClient) -> Non
         "first_byte": {"count": 0},
         "program": {"count": 0},
         "handshake": {"count": 0},
+        "response_begin": {"count": 0},
+        "response": {"count": 0},
     }
 
 

@@ -8,7 +8,7 @@ use allosaur_engine::app::{
 };
 use allosaur_engine::time::Nanos;
 
-use crate::protocol::Protocol;
+use crate::protocol::AppProtocol;
 
 /// Flows that run a program.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Programs {
     }
 }
 
-impl Protocol for Programs {
+impl AppProtocol for Programs {
     type Flow = ProgramFlow;
 
     fn rows(&self) -> Vec<&'static [AppRow]> {

@@ -9,7 +9,7 @@ use allosaur_engine::app::{
 };
 
 /// Makes the applications of flows that speak one protocol.
-pub trait Protocol: Debug + Send + Sync + 'static {
+pub trait AppProtocol: Debug + Send + Sync + 'static {
     /// The application of one flow.
     type Flow: Application + 'static;
 
@@ -27,7 +27,7 @@ pub trait Protocol: Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct OverTcp<P>(pub P);
 
-impl<P: Protocol> ApplicationFactory for OverTcp<P> {
+impl<P: AppProtocol> ApplicationFactory for OverTcp<P> {
     fn rows(&self) -> Vec<&'static [AppRow]> {
         self.0.rows()
     }

@@ -20,7 +20,7 @@ use super::settings::{
     Expected, HttpClientSettings, HttpRequest, HttpSettingsError, check_count, check_headers,
     check_host, check_method, check_path, refused, write_headers,
 };
-use crate::protocol::Protocol;
+use crate::protocol::AppProtocol;
 
 /// Ports that a `Host` does not name.
 const DEFAULT_PORTS: [u16; 2] = [80, 443];
@@ -121,7 +121,7 @@ fn ready(
     })
 }
 
-impl Protocol for HttpClients {
+impl AppProtocol for HttpClients {
     type Flow = HttpClientFlow;
 
     fn rows(&self) -> Vec<&'static [AppRow]> {

@@ -13,7 +13,7 @@ use super::head::RequestHead;
 use super::head_reader::{HeadProgress, HeadReader};
 use super::rows::{self, Count, Failure, method_row};
 use super::settings::{HttpServerSettings, HttpSettingsError};
-use crate::protocol::Protocol;
+use crate::protocol::AppProtocol;
 
 /// Requests of a connection that may wait for their answers: what follows them is not read before.
 const WAITING_MAX: usize = 8;
@@ -44,7 +44,7 @@ impl HttpServers {
     }
 }
 
-impl Protocol for HttpServers {
+impl AppProtocol for HttpServers {
     type Flow = HttpServerFlow;
 
     fn rows(&self) -> Vec<&'static [AppRow]> {

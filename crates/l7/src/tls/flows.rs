@@ -23,7 +23,7 @@ use super::flow_config::{CheckedClient, CheckedServer, CheckedSide, ClientTls, S
 use super::resumption::ClientSessions;
 use super::session::TlsSession;
 use super::settings::TlsSettingsError;
-use crate::protocol::Protocol;
+use crate::protocol::AppProtocol;
 
 /// Bytes of an application in a record at most (RFC 8446 section 5.1).
 const RECORD_BYTES_MAX: usize = 1 << 14;
@@ -42,7 +42,7 @@ pub struct TlsFlows<P> {
     protocol: P,
 }
 
-impl<P: Protocol> TlsFlows<P> {
+impl<P: AppProtocol> TlsFlows<P> {
     /// Those of clients.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl<P: Protocol> TlsFlows<P> {
     }
 }
 
-impl<P: Protocol> ApplicationFactory for TlsFlows<P> {
+impl<P: AppProtocol> ApplicationFactory for TlsFlows<P> {
     fn rows(&self) -> Vec<&'static [AppRow]> {
         let mut lists = vec![alerts::rows()];
         lists.extend(self.protocol.rows());

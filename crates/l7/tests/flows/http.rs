@@ -9,7 +9,7 @@ use allosaur_l7::http::{
     Expected, HttpClientSettings, HttpClients, HttpRequest, HttpRoute, HttpServerSettings,
     HttpServers,
 };
-use allosaur_l7::protocol::{OverTcp, Protocol};
+use allosaur_l7::protocol::{AppProtocol, OverTcp};
 use allosaur_l7::tls::{ClientTls, TlsFlows};
 
 use super::world::{self, World};
@@ -84,7 +84,7 @@ fn servers() -> HttpServerSettings {
     }
 }
 
-fn factory<P: Protocol>(protocol: P) -> Arc<dyn ApplicationFactory> {
+fn factory<P: AppProtocol>(protocol: P) -> Arc<dyn ApplicationFactory> {
     Arc::new(OverTcp(protocol))
 }
 

@@ -460,14 +460,13 @@ fn what_cannot_be_is_refused_by_the_name_of_its_field() {
     let profile = CompiledProfile::compile(&profile(), Layout::SMALLEST).expect("it is right");
     let program = profile.program(CLIENT).clone();
     let buffers = profile.buffers();
+    let programs = || Programs::new(program.clone(), Arc::clone(buffers));
     let client = |tls: ClientTls| {
-        let programs = Programs::new(program.clone(), Arc::clone(buffers));
-        let made = TlsFlows::client(&tls, programs);
+        let made = TlsFlows::client(&tls, programs());
         made.expect_err("it is wrong").to_string()
     };
     let server = |tls: ServerTls| {
-        let programs = Programs::new(program.clone(), Arc::clone(buffers));
-        let made = TlsFlows::server(&tls, programs);
+        let made = TlsFlows::server(&tls, programs());
         made.expect_err("it is wrong").to_string()
     };
     let told = server(ServerTls {

@@ -110,6 +110,10 @@ class FlowDurations(TypedDict):
     """From the beginning to the end of the program, of flows that completed."""
     handshake: DurationStats
     """The handshake that secures a connection, such as TLS."""
+    response_begin: DurationStats
+    """From a request of HTTP to the first byte of its response."""
+    response: DurationStats
+    """From a request of HTTP to the last byte of its response."""
 
 
 class ApplicationCount(TypedDict):

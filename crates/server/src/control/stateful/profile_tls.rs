@@ -15,7 +15,7 @@ use allosaur_engine::template::{
     CompiledProfile, PROGRAMS_MAX, ProfileSpec, ProgramIndex, ServerSpec, Side,
 };
 use allosaur_l7::program::Programs;
-use allosaur_l7::protocol::Protocol;
+use allosaur_l7::protocol::AppProtocol;
 use allosaur_l7::tls::{
     ClientTls, FlowTls, Identity, KeyKind, ServerTls, TlsFlows, TlsSettingsError, TlsVersion,
     Verify,
@@ -174,7 +174,7 @@ pub(super) fn secure(
     Ok(compiled)
 }
 
-fn over_tls<P: Protocol>(
+fn over_tls<P: AppProtocol>(
     tls: &SideTls,
     protocol: P,
     files: &dyn CaptureFiles,
