@@ -111,6 +111,30 @@ def headers(frames: Iterable[bytes]) -> Iterable[bytes]:
             layer = layer.payload
 
 
+def bgp() -> list[bytes]:
+    """Bodies of OPEN and UPDATE, whole messages, and a file of MRT with one route."""
+    origin, path = bytes.fromhex("40010100"), bytes.fromhex("40020602010000fde8")
+    shared = origin + path
+    ipv4 = shared + bytes.fromhex("400304c0000201c0080400640001")
+    next_hop = bytes.fromhex("20010db8") + bytes(11) + b"\1"
+    reach = bytes.fromhex("800e1c00020110") + next_hop + bytes.fromhex("003020010db80001")
+    updates = [
+        b"\0\0" + len(ipv4).to_bytes(2, "big") + ipv4 + bytes.fromhex("18c63364"),
+        b"\0\0" + len(reach + shared).to_bytes(2, "big") + reach + shared,
+        bytes.fromhex("000418c633640000"),
+        bytes.fromhex("00000006800f03000201"),
+    ]
+    opened = bytes.fromhex("04fdea0009c00002020e020c01040001000141040000fdea")
+    messages = [b"\xff" * 16 + (19 + len(body)).to_bytes(2, "big") + b"\2" + body for body in updates]
+    peers = bytes.fromhex("c00002fe0000000102c0000201c00002010000fdea")
+    route = bytes.fromhex("0000000018c633640001000000000000") + len(ipv4).to_bytes(2, "big") + ipv4
+    records = [(1, peers), (2, route)]
+    head = bytes.fromhex("00000000000d")
+    lengths = [kind.to_bytes(2, "big") + len(body).to_bytes(4, "big") for kind, body in records]
+    mrt = b"".join(head + length + body for length, (_, body) in zip(lengths, records, strict=True))
+    return [opened, *updates, b"".join(messages), mrt]
+
+
 def write(target: str, seeds: Iterable[bytes], longest: int) -> None:
     """Write the seeds of a target, each once, in place of those that it had."""
     folder = ROOT / "seeds" / target
@@ -144,6 +168,7 @@ def files(scratch: Path) -> dict[str, list[bytes]]:
 def main() -> None:
     """Write them all."""
     frames = [*recorded(), *(bytes(frame) for frame in made())]
+    write("bgp", bgp(), FILE_BYTES_MAX)
     write("frame", frames, FRAME_BYTES_MAX)
     write("headers", headers(frames), FRAME_BYTES_MAX)
     own = [bytes(frame) for frame in made()]

@@ -5,7 +5,8 @@ use crate::paths::paths;
 use crate::source::{RustFile, with_rust_files};
 
 /// Which crate may import which.
-const MAY_IMPORT: [(&str, &[&str]); 11] = [
+const MAY_IMPORT: [(&str, &[&str]); 12] = [
+    ("bgp", &[]),
     ("packet", &[]),
     ("engine", &["packet"]),
     ("l7", &["packet", "engine"]),
@@ -18,6 +19,7 @@ const MAY_IMPORT: [(&str, &[&str]); 11] = [
     (
         "server",
         &[
+            "bgp",
             "packet",
             "engine",
             "emulation",

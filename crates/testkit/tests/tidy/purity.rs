@@ -6,7 +6,7 @@ use crate::paths::paths;
 use crate::source::{RustFile, with_rust_files};
 
 /// The crates that are pure.
-const PURE: [&str; 5] = ["packet", "engine", "emulation", "l7", "api"];
+const PURE: [&str; 6] = ["bgp", "packet", "engine", "emulation", "l7", "api"];
 
 /// What they must not name. Addresses (`std::net::IpAddr`) and lengths of time
 /// (`std::time::Duration`) are plain data and allowed.

@@ -1,0 +1,91 @@
+//! A table of routes: groups of prefixes that have their attributes in common.
+
+use std::collections::HashMap;
+
+use crate::wire::attributes::PathAttributes;
+use crate::wire::prefix::{Family, Prefix};
+
+/// Prefixes with the same attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteGroup {
+    /// What they have in common.
+    pub attributes: PathAttributes,
+    /// The prefixes.
+    pub prefixes: Vec<Prefix>,
+}
+
+/// Routes of one family.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteTable {
+    family: Family,
+    groups: Vec<RouteGroup>,
+}
+
+impl RouteTable {
+    /// A table of groups, whose prefixes must be of `family`.
+    pub fn new(family: Family, groups: Vec<RouteGroup>) -> Self {
+        debug_assert!(
+            groups
+                .iter()
+                .flat_map(|group| &group.prefixes)
+                .all(|prefix| prefix.family() == family)
+        );
+        Self { family, groups }
+    }
+
+    /// The family of all its routes.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The groups in order.
+    pub fn groups(&self) -> &[RouteGroup] {
+        &self.groups
+    }
+
+    /// The number of routes.
+    pub fn len(&self) -> usize {
+        self.groups.iter().map(|group| group.prefixes.len()).sum()
+    }
+
+    /// Whether it has no route.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Collects routes one by one into groups.
+#[derive(Debug)]
+pub struct RouteTableBuilder {
+    table: RouteTable,
+    places: HashMap<PathAttributes, usize>,
+}
+
+impl RouteTableBuilder {
+    /// A table without routes.
+    pub fn new(family: Family) -> Self {
+        Self {
+            table: RouteTable::new(family, Vec::new()),
+            places: HashMap::new(),
+        }
+    }
+
+    /// Adds a route to those with the same attributes.
+    pub fn add(&mut self, prefix: Prefix, attributes: PathAttributes) {
+        let groups = &mut self.table.groups;
+        if let Some(place) = self.places.get(&attributes) {
+            groups[*place].prefixes.push(prefix);
+            return;
+        }
+        self.places.insert(attributes.clone(), groups.len());
+        groups.push(RouteGroup {
+            attributes,
+            prefixes: vec![prefix],
+        });
+    }
+
+    /// The table.
+    pub fn finish(self) -> RouteTable {
+        self.table
+    }
+}
