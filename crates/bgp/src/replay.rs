@@ -68,12 +68,17 @@ impl Replay {
         self.next == self.stream.message_count()
     }
 
+    /// Whether all was sent, and its time at the rate is over: what follows keeps the rate, too.
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        self.is_done() && self.due_ns() <= now_ns
+    }
+
     /// The stream.
     pub fn stream(&self) -> &RouteStream {
         &self.stream
     }
 
-    /// When the next message may leave; 0 for at once.
+    /// When the next message, of this stream or of what follows, may leave; 0 for at once.
     pub fn due_ns(&self) -> u64 {
         self.pace.map_or(0, |pace| pace.due_ns())
     }

@@ -202,7 +202,7 @@ impl BgpSession {
                 None => break,
             };
             *count += replay.transmit(now_ns, &own, budget, out);
-            if !replay.is_done() {
+            if !replay.is_over(now_ns) {
                 break;
             }
             self.outgoing.pop_front();
@@ -316,7 +316,7 @@ impl BgpSession {
     ) -> Result<(), Notification> {
         let body = &message[crate::wire::header::HEADER_LEN..];
         match (self.state, header.message_type) {
-            // Any state but Established has the errors of an unexpected message, and takes this one.
+            // It ends the session in any state.
             (_, MessageType::Notification) => {
                 // The header was found to leave two octets.
                 if let Some(notification) = Notification::parse(body) {

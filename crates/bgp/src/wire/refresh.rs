@@ -1,6 +1,6 @@
 //! ROUTE-REFRESH (RFC 2918), with the subtypes of RFC 7313.
 
-use super::header::{HEADER_LEN, Header, MessageType};
+use super::header::{Header, MessageType};
 use super::notification::{Notification, code};
 use super::prefix::{Family, SAFI_UNICAST};
 
@@ -48,7 +48,6 @@ impl RouteRefresh {
         Header::emit(MessageType::RouteRefresh, 4, out);
         out.extend_from_slice(&self.afi.to_be_bytes());
         out.extend_from_slice(&[self.subtype, self.safi]);
-        debug_assert!(out.len() >= HEADER_LEN + 4);
     }
 
     /// The family whose routes are asked for; `None` for marks and for families that we do not have.

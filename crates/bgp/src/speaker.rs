@@ -1,0 +1,268 @@
+//! Many sessions that announce the same tables: each table is encoded once for all sessions that agreed upon
+//! the same encoding, and comes again to sessions that come up later or ask for it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::replay::Replay;
+use crate::routes::table::RouteTable;
+use crate::session::BgpSession;
+use crate::session::config::{BgpConfigError, BgpSessionConfig};
+use crate::session::event::BgpEvent;
+use crate::session::negotiate::Negotiated;
+use crate::stream::{EncodeError, RouteStream, StreamEncoding};
+use crate::wire::prefix::Family;
+
+/// A session of a speaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BgpSessionId(pub usize);
+
+/// Why routes were not announced or withdrawn.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnnounceError {
+    /// A table of that name is announced.
+    #[error("routes: '{0}' is announced already; withdraw it first, or take another name")]
+    NameTaken(String),
+    /// There is none of that name.
+    #[error("routes: no table '{0}' is announced; announced are: {1}")]
+    Unknown(String, String),
+    /// It cannot be encoded.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+}
+
+/// What is announced under a name.
+#[derive(Debug)]
+struct AnnouncedTable {
+    table: Arc<RouteTable>,
+    routes_per_s: Option<u32>,
+    announcements: BTreeMap<StreamEncoding, Arc<RouteStream>>,
+    withdrawals: BTreeMap<StreamEncoding, Arc<RouteStream>>,
+}
+
+impl AnnouncedTable {
+    fn new(table: Arc<RouteTable>, routes_per_s: Option<u32>) -> Self {
+        Self {
+            table,
+            routes_per_s,
+            announcements: BTreeMap::new(),
+            withdrawals: BTreeMap::new(),
+        }
+    }
+
+    fn announcement(&mut self, encoding: StreamEncoding) -> Result<Arc<RouteStream>, EncodeError> {
+        if let Some(stream) = self.announcements.get(&encoding) {
+            return Ok(Arc::clone(stream));
+        }
+        let stream = Arc::new(RouteStream::announce(&self.table, encoding)?);
+        self.announcements.insert(encoding, Arc::clone(&stream));
+        Ok(stream)
+    }
+
+    fn withdrawal(&mut self, encoding: StreamEncoding) -> Arc<RouteStream> {
+        let make = || Arc::new(RouteStream::withdraw(&self.table, encoding));
+        Arc::clone(self.withdrawals.entry(encoding).or_insert_with(make))
+    }
+
+    fn memory(&self) -> usize {
+        let streams = self.announcements.values().chain(self.withdrawals.values());
+        streams.map(|stream| stream.memory()).sum()
+    }
+}
+
+/// Sessions and what they announce.
+///
+/// Drive each session by [`session_mut`](Self::session_mut), and drain its events by
+/// [`poll_event`](Self::poll_event) of the speaker, which queues routes where they are due.
+#[derive(Debug, Default)]
+pub struct BgpSpeaker {
+    sessions: Vec<BgpSession>,
+    tables: BTreeMap<String, AnnouncedTable>,
+    faults: VecDeque<(BgpSessionId, EncodeError)>,
+}
+
+impl BgpSpeaker {
+    /// Adds a session, which waits to be started; `seed` spreads its timers.
+    ///
+    /// # Errors
+    /// Where the configuration says what no session can be.
+    pub fn add_session(
+        &mut self,
+        config: BgpSessionConfig,
+        seed: u64,
+    ) -> Result<BgpSessionId, BgpConfigError> {
+        self.sessions.push(BgpSession::new(config, seed)?);
+        Ok(BgpSessionId(self.sessions.len() - 1))
+    }
+
+    /// Announces a table on all sessions, now and whenever one comes up, at a rate in routes per second or as
+    /// fast as peers take it.
+    ///
+    /// # Errors
+    /// Where the name is taken, or a session could not carry the routes; then none gets them.
+    pub fn announce(
+        &mut self,
+        name: &str,
+        table: Arc<RouteTable>,
+        routes_per_s: Option<u32>,
+    ) -> Result<(), AnnounceError> {
+        if self.tables.contains_key(name) {
+            return Err(AnnounceError::NameTaken(name.to_owned()));
+        }
+        let mut announced = AnnouncedTable::new(table, routes_per_s);
+        for session in &self.sessions {
+            if let Some(encoding) = shared_encoding(session, announced.table.family()) {
+                announced.announcement(encoding)?;
+            }
+        }
+        self.tables.insert(name.to_owned(), announced);
+        for index in 0..self.sessions.len() {
+            self.queue_table(BgpSessionId(index), name);
+        }
+        Ok(())
+    }
+
+    /// Withdraws a table on all sessions, and forgets it.
+    ///
+    /// # Errors
+    /// Where no table has that name.
+    pub fn withdraw(&mut self, name: &str, routes_per_s: Option<u32>) -> Result<(), AnnounceError> {
+        let Some(mut announced) = self.tables.remove(name) else {
+            return Err(self.unknown(name));
+        };
+        self.queue_withdrawals(&mut announced, routes_per_s);
+        Ok(())
+    }
+
+    /// Withdraws a table and announces it again on all sessions, so many times, both at a rate in routes per
+    /// second.
+    ///
+    /// # Errors
+    /// Where no table has that name.
+    pub fn flap(&mut self, name: &str, times: u32, routes_per_s: u32) -> Result<(), AnnounceError> {
+        let Some(announced) = self.tables.get_mut(name) else {
+            return Err(self.unknown(name));
+        };
+        for session in &mut self.sessions {
+            let Some(encoding) = shared_encoding(session, announced.table.family()) else {
+                continue;
+            };
+            let withdrawal = announced.withdrawal(encoding);
+            let announcement = announced.announcement(encoding)?;
+            for _ in 0..times {
+                session.withdraw(Replay::new(Arc::clone(&withdrawal), Some(routes_per_s)));
+                session.announce(Replay::new(Arc::clone(&announcement), Some(routes_per_s)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the routes of a table the attributes that `table` has for them: prefixes that it lacks are not
+    /// withdrawn.
+    ///
+    /// # Errors
+    /// Where no table has that name, or a session could not carry the routes; then nothing changes.
+    pub fn replace(&mut self, name: &str, table: Arc<RouteTable>) -> Result<(), AnnounceError> {
+        let Some(before) = self.tables.remove(name) else {
+            return Err(self.unknown(name));
+        };
+        let routes_per_s = before.routes_per_s;
+        let replaced = self.announce(name, table, routes_per_s);
+        if replaced.is_err() {
+            self.tables.insert(name.to_owned(), before);
+        }
+        replaced
+    }
+
+    /// What happened next on a session. Tables were queued for it where they were due.
+    pub fn poll_event(&mut self, id: BgpSessionId) -> Option<BgpEvent> {
+        let event = self.sessions[id.0].poll_event()?;
+        match &event {
+            BgpEvent::Established(negotiated) => {
+                for family in negotiated.families.clone() {
+                    self.queue_family(id, family);
+                }
+            }
+            BgpEvent::RefreshRequested(family) => self.queue_family(id, *family),
+            _ => {}
+        }
+        Some(event)
+    }
+
+    /// A table that a session which came up later could not carry.
+    pub fn poll_fault(&mut self) -> Option<(BgpSessionId, EncodeError)> {
+        self.faults.pop_front()
+    }
+
+    /// A session, to be driven.
+    pub fn session_mut(&mut self, id: BgpSessionId) -> &mut BgpSession {
+        &mut self.sessions[id.0]
+    }
+
+    /// All sessions, in the order in which they were added.
+    pub fn sessions(&self) -> &[BgpSession] {
+        &self.sessions
+    }
+
+    /// Octets of encoded tables, which all sessions share.
+    pub fn shared_memory(&self) -> usize {
+        self.tables.values().map(AnnouncedTable::memory).sum()
+    }
+
+    fn unknown(&self, name: &str) -> AnnounceError {
+        let names: Vec<&str> = self.tables.keys().map(String::as_str).collect();
+        let names = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        };
+        AnnounceError::Unknown(name.to_owned(), names)
+    }
+
+    /// All tables of a family, and the marker that these were all.
+    fn queue_family(&mut self, id: BgpSessionId, family: Family) {
+        let of_family = |(_, table): &(&String, &AnnouncedTable)| table.table.family() == family;
+        let names: Vec<String> = self
+            .tables
+            .iter()
+            .filter(of_family)
+            .map(|(n, _)| n.clone())
+            .collect();
+        for name in names {
+            self.queue_table(id, &name);
+        }
+        self.sessions[id.0].end_of_rib(family);
+    }
+
+    fn queue_table(&mut self, id: BgpSessionId, name: &str) {
+        let session = &mut self.sessions[id.0];
+        let Some(announced) = self.tables.get_mut(name) else {
+            return;
+        };
+        let Some(encoding) = shared_encoding(session, announced.table.family()) else {
+            return;
+        };
+        match announced.announcement(encoding) {
+            Ok(stream) => {
+                session.announce(Replay::new(stream, announced.routes_per_s));
+            }
+            Err(error) => self.faults.push_back((id, error)),
+        }
+    }
+
+    fn queue_withdrawals(&mut self, announced: &mut AnnouncedTable, routes_per_s: Option<u32>) {
+        for session in &mut self.sessions {
+            if let Some(encoding) = shared_encoding(session, announced.table.family()) {
+                let stream = announced.withdrawal(encoding);
+                session.withdraw(Replay::new(stream, routes_per_s));
+            }
+        }
+    }
+}
+
+/// How routes of a family are written for a session; `None` where it has not that family.
+fn shared_encoding(session: &BgpSession, family: Family) -> Option<StreamEncoding> {
+    let negotiated: &Negotiated = session.negotiated()?;
+    let has_family = negotiated.families.contains(&family);
+    has_family.then_some(negotiated.encoding)
+}
