@@ -1,6 +1,6 @@
 //! Tables made of a seed, with the proportions of the internet's table, and plain ranges.
 //!
-//! The proportions are rounded from what public collectors show in 2025: lengths of prefixes, lengths of AS
+//! The proportions approximate a table of the internet without being one: lengths of prefixes, lengths of AS
 //! paths, how many prefixes share their attributes, communities.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
