@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use allosaur_bgp::replay::{OwnValues, Replay};
+use allosaur_bgp::replay::{OwnValues, RouteReplay};
 use allosaur_bgp::routes::generate::internet;
 use allosaur_bgp::session::config::BgpSessionConfig;
 use allosaur_bgp::session::event::BgpEvent;
 use allosaur_bgp::speaker::{BgpSessionId, BgpSpeaker};
 use allosaur_bgp::stream::RouteStream;
-use allosaur_bgp::wire::prefix::Family;
+use allosaur_bgp::wire::prefix::AddressFamily;
 
 /// What is handed to a socket at once.
 const CHUNK: usize = 256 * 1024;
@@ -39,7 +39,7 @@ struct Driver {
     buffer: Vec<u8>,
 }
 
-fn config(local: Ipv4Addr, family: Family) -> BgpSessionConfig {
+fn config(local: Ipv4Addr, family: AddressFamily) -> BgpSessionConfig {
     BgpSessionConfig {
         local_as: 65_000 + (local.to_bits() & 0x00ff_ffff),
         peer_as: None,
@@ -60,7 +60,11 @@ impl Driver {
         self.began.elapsed().as_nanos() as u64
     }
 
-    fn accept(&mut self, listener: &TcpListener, family: Family) -> Result<(), Box<dyn Error>> {
+    fn accept(
+        &mut self,
+        listener: &TcpListener,
+        family: AddressFamily,
+    ) -> Result<(), Box<dyn Error>> {
         let (socket, _) = listener.accept()?;
         let IpAddr::V4(local) = socket.local_addr()?.ip() else {
             return Err("a connection over IPv6: connect to 127.0.0.0/8".into());
@@ -129,9 +133,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: bgp_announce PORT ROUTES ipv4|ipv6 SESSIONS [FILE]".into());
     };
     let family = if family == "ipv6" {
-        Family::Ipv6
+        AddressFamily::Ipv6
     } else {
-        Family::Ipv4
+        AddressFamily::Ipv4
     };
     let (routes, sessions): (u32, usize) = (routes.parse()?, sessions.parse()?);
     let table = Arc::new(internet(family, routes, 1, 1)?);
@@ -162,7 +166,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let mut messages = Vec::new();
         let stream = Arc::new(RouteStream::announce(&table, encoding)?);
-        Replay::new(stream, None).transmit(0, &own, usize::MAX, &mut messages);
+        RouteReplay::new(stream, None).transmit(0, &own, usize::MAX, &mut messages);
         fs::write(path, messages)?;
     }
     let began = Instant::now();

@@ -8,13 +8,13 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use allosaur_bgp::replay::{OwnValues, Replay};
+use allosaur_bgp::replay::{OwnValues, RouteReplay};
 use allosaur_bgp::routes::generate::internet;
 use allosaur_bgp::routes::table::RouteTable;
 use allosaur_bgp::stream::{RouteStream, StreamEncoding};
 use allosaur_bgp::wire::attributes::AttributeEncoding;
-use allosaur_bgp::wire::header::MESSAGE_LEN_MAX;
-use allosaur_bgp::wire::prefix::Family;
+use allosaur_bgp::wire::framing::MESSAGE_LEN_MAX;
+use allosaur_bgp::wire::prefix::AddressFamily;
 
 /// What is sent at once.
 const CHUNK: usize = 256 * 1024;
@@ -27,8 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let routes = argument(0, "1000000").parse()?;
     let family = match argument(1, "ipv4").as_str() {
-        "ipv6" => Family::Ipv6,
-        _ => Family::Ipv4,
+        "ipv6" => AddressFamily::Ipv6,
+        _ => AddressFamily::Ipv4,
     };
     let started = Instant::now();
     let table = internet(family, routes, 1, 1)?;
@@ -66,7 +66,7 @@ fn replay(table: &RouteTable, sessions: u32) -> Result<(), Box<dyn Error>> {
             next_hop_ipv4: Ipv4Addr::from_bits(0x0b00_0001 + session),
             next_hop_ipv6: Ipv4Addr::from_bits(0x0b00_0001 + session).to_ipv6_mapped(),
         };
-        let mut replay = Replay::new(Arc::clone(&stream), None);
+        let mut replay = RouteReplay::new(Arc::clone(&stream), None);
         while !replay.is_done() {
             out.clear();
             sent += replay.transmit(0, &own, CHUNK, &mut out);

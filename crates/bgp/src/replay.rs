@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::stream::{RouteStream, StreamMessage};
 use crate::wire::open::AS_TRANS;
-use crate::wire::prefix::Family;
+use crate::wire::prefix::AddressFamily;
 
 const SECOND_NS: u128 = 1_000_000_000;
 
@@ -22,7 +22,7 @@ pub struct OwnValues {
 
 /// A stream that is being sent on one session.
 #[derive(Debug, Clone)]
-pub struct Replay {
+pub struct RouteReplay {
     stream: Arc<RouteStream>,
     /// The next message.
     next: usize,
@@ -48,7 +48,7 @@ impl Pace {
     }
 }
 
-impl Replay {
+impl RouteReplay {
     /// All of a stream, as fast as it is taken, or at a rate in routes per second.
     pub fn new(stream: Arc<RouteStream>, routes_per_s: Option<u32>) -> Self {
         let pace = routes_per_s.map(|routes_per_s| Pace {
@@ -142,8 +142,8 @@ fn patch(stream: &RouteStream, message: &StreamMessage, own: &OwnValues, bytes: 
     if message.next_hop != 0 {
         let place = &mut bytes[usize::from(message.next_hop)..];
         match stream.family() {
-            Family::Ipv4 => place[..4].copy_from_slice(&own.next_hop_ipv4.octets()),
-            Family::Ipv6 => place[..16].copy_from_slice(&own.next_hop_ipv6.octets()),
+            AddressFamily::Ipv4 => place[..4].copy_from_slice(&own.next_hop_ipv4.octets()),
+            AddressFamily::Ipv6 => place[..16].copy_from_slice(&own.next_hop_ipv6.octets()),
         }
     }
     if message.first_as != 0 {

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::replay::Replay;
+use crate::replay::RouteReplay;
 use crate::routes::table::RouteTable;
 use crate::session::BgpSession;
 use crate::session::config::{BgpConfigError, BgpSessionConfig};
 use crate::session::event::BgpEvent;
 use crate::session::negotiate::Negotiated;
 use crate::stream::{EncodeError, RouteStream, StreamEncoding};
-use crate::wire::prefix::Family;
+use crate::wire::prefix::AddressFamily;
 
 /// A session of a speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,8 +150,14 @@ impl BgpSpeaker {
             let withdrawal = announced.withdrawal(encoding);
             let announcement = announced.announcement(encoding)?;
             for _ in 0..times {
-                session.withdraw(Replay::new(Arc::clone(&withdrawal), Some(routes_per_s)));
-                session.announce(Replay::new(Arc::clone(&announcement), Some(routes_per_s)));
+                session.withdraw(RouteReplay::new(
+                    Arc::clone(&withdrawal),
+                    Some(routes_per_s),
+                ));
+                session.announce(RouteReplay::new(
+                    Arc::clone(&announcement),
+                    Some(routes_per_s),
+                ));
             }
         }
         Ok(())
@@ -220,7 +226,7 @@ impl BgpSpeaker {
     }
 
     /// All tables of a family, and the marker that these were all.
-    fn queue_family(&mut self, id: BgpSessionId, family: Family) {
+    fn queue_family(&mut self, id: BgpSessionId, family: AddressFamily) {
         let of_family = |(_, table): &(&String, &AnnouncedTable)| table.table.family() == family;
         let names: Vec<String> = self
             .tables
@@ -244,7 +250,7 @@ impl BgpSpeaker {
         };
         match announced.announcement(encoding) {
             Ok(stream) => {
-                session.announce(Replay::new(stream, announced.routes_per_s));
+                session.announce(RouteReplay::new(stream, announced.routes_per_s));
             }
             Err(error) => self.faults.push_back((id, error)),
         }
@@ -254,14 +260,14 @@ impl BgpSpeaker {
         for session in &mut self.sessions {
             if let Some(encoding) = shared_encoding(session, announced.table.family()) {
                 let stream = announced.withdrawal(encoding);
-                session.withdraw(Replay::new(stream, routes_per_s));
+                session.withdraw(RouteReplay::new(stream, routes_per_s));
             }
         }
     }
 }
 
 /// How routes of a family are written for a session; `None` where it has not that family.
-fn shared_encoding(session: &BgpSession, family: Family) -> Option<StreamEncoding> {
+fn shared_encoding(session: &BgpSession, family: AddressFamily) -> Option<StreamEncoding> {
     let negotiated: &Negotiated = session.negotiated()?;
     let has_family = negotiated.families.contains(&family);
     has_family.then_some(negotiated.encoding)

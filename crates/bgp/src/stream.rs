@@ -7,8 +7,8 @@ use std::net::Ipv4Addr;
 
 use crate::routes::table::{RouteGroup, RouteTable};
 use crate::wire::attributes::{AttributeEncoding, emit_mp_head, kind};
-use crate::wire::header::{HEADER_LEN, Header, MessageType};
-use crate::wire::prefix::{Family, Prefix, SAFI_UNICAST};
+use crate::wire::framing::{BgpMessageType, HEADER_LEN, emit_header};
+use crate::wire::prefix::{AddressFamily, Prefix, SAFI_UNICAST};
 
 /// What sessions must have in common to share a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +50,7 @@ pub(crate) struct StreamMessage {
 /// UPDATE messages that announce or withdraw a table.
 #[derive(Debug)]
 pub struct RouteStream {
-    family: Family,
+    family: AddressFamily,
     four_octet_as: bool,
     bytes: Vec<u8>,
     messages: Vec<StreamMessage>,
@@ -82,8 +82,8 @@ impl RouteStream {
             .flat_map(|group| &group.prefixes)
             .peekable();
         let head_len = match table.family() {
-            Family::Ipv4 => HEADER_LEN + 4,
-            Family::Ipv6 => HEADER_LEN + 4 + REACH_HEAD_LEN + 3,
+            AddressFamily::Ipv4 => HEADER_LEN + 4,
+            AddressFamily::Ipv6 => HEADER_LEN + 4 + REACH_HEAD_LEN + 3,
         };
         let room = encoding.message_len_max - head_len;
         while prefixes.peek().is_some() {
@@ -98,7 +98,7 @@ impl RouteStream {
         stream
     }
 
-    fn new(family: Family, encoding: StreamEncoding) -> Self {
+    fn new(family: AddressFamily, encoding: StreamEncoding) -> Self {
         Self {
             family,
             four_octet_as: encoding.attributes.four_octet_as,
@@ -109,7 +109,7 @@ impl RouteStream {
     }
 
     /// The family of its routes.
-    pub fn family(&self) -> Family {
+    pub fn family(&self) -> AddressFamily {
         self.family
     }
 
@@ -152,7 +152,7 @@ impl RouteStream {
             return Ok(());
         };
         scratch.clear();
-        let placeholder = (self.family == Family::Ipv4).then_some(Ipv4Addr::UNSPECIFIED);
+        let placeholder = (self.family == AddressFamily::Ipv4).then_some(Ipv4Addr::UNSPECIFIED);
         let offsets = group
             .attributes
             .emit(encoding.attributes, placeholder, scratch);
@@ -179,8 +179,8 @@ impl RouteStream {
             let shared_at = self.emit_announcement(now, scratch);
             let at = |offset: Option<usize>| offset.map_or(0, |o| (shared_at + o) as u16);
             let next_hop = match self.family {
-                Family::Ipv4 => at(offsets.next_hop),
-                Family::Ipv6 => NEXT_HOP_IPV6_AT as u16,
+                AddressFamily::Ipv4 => at(offsets.next_hop),
+                AddressFamily::Ipv6 => NEXT_HOP_IPV6_AT as u16,
             };
             self.finish_message(begin, next_hop, at(offsets.first_as), now.len());
         }
@@ -190,8 +190,8 @@ impl RouteStream {
     /// What MP_REACH_NLRI needs besides its prefixes.
     fn reach_len(&self) -> usize {
         match self.family {
-            Family::Ipv4 => 0,
-            Family::Ipv6 => REACH_HEAD_LEN + 5 + 16,
+            AddressFamily::Ipv4 => 0,
+            AddressFamily::Ipv6 => REACH_HEAD_LEN + 5 + 16,
         }
     }
 
@@ -201,28 +201,28 @@ impl RouteStream {
         let reach_len = self.reach_len();
         let out = &mut self.bytes;
         let begin = out.len();
-        Header::emit(
-            MessageType::Update,
+        emit_header(
+            BgpMessageType::Update,
             4 + reach_len + shared.len() + nlri_len,
             out,
         );
         let attributes_len = match self.family {
-            Family::Ipv4 => shared.len(),
-            Family::Ipv6 => reach_len + nlri_len + shared.len(),
+            AddressFamily::Ipv4 => shared.len(),
+            AddressFamily::Ipv6 => reach_len + nlri_len + shared.len(),
         };
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&(attributes_len as u16).to_be_bytes());
-        if self.family == Family::Ipv6 {
+        if self.family == AddressFamily::Ipv6 {
             // First of all attributes, so that who finds a fault in others knows the prefixes (RFC 7606 §5.1).
             emit_mp_head(kind::MP_REACH_NLRI, 5 + 16 + nlri_len, out);
-            out.extend_from_slice(&Family::Ipv6.afi().to_be_bytes());
+            out.extend_from_slice(&AddressFamily::Ipv6.afi().to_be_bytes());
             out.extend_from_slice(&[SAFI_UNICAST, 16]);
             out.extend_from_slice(&[0; 16 + 1]);
             prefixes.iter().for_each(|prefix| prefix.emit(out));
         }
         let shared_at = out.len() - begin;
         out.extend_from_slice(shared);
-        if self.family == Family::Ipv4 {
+        if self.family == AddressFamily::Ipv4 {
             prefixes.iter().for_each(|prefix| prefix.emit(out));
         }
         shared_at
@@ -232,19 +232,19 @@ impl RouteStream {
         let begin = self.bytes.len();
         let out = &mut self.bytes;
         match self.family {
-            Family::Ipv4 => {
-                Header::emit(MessageType::Update, 4 + nlri.len(), out);
+            AddressFamily::Ipv4 => {
+                emit_header(BgpMessageType::Update, 4 + nlri.len(), out);
                 out.extend_from_slice(&(nlri.len() as u16).to_be_bytes());
                 out.extend_from_slice(nlri);
                 out.extend_from_slice(&[0, 0]);
             }
-            Family::Ipv6 => {
+            AddressFamily::Ipv6 => {
                 let length = REACH_HEAD_LEN + 3 + nlri.len();
-                Header::emit(MessageType::Update, 4 + length, out);
+                emit_header(BgpMessageType::Update, 4 + length, out);
                 out.extend_from_slice(&[0, 0]);
                 out.extend_from_slice(&(length as u16).to_be_bytes());
                 emit_mp_head(kind::MP_UNREACH_NLRI, 3 + nlri.len(), out);
-                out.extend_from_slice(&Family::Ipv6.afi().to_be_bytes());
+                out.extend_from_slice(&AddressFamily::Ipv6.afi().to_be_bytes());
                 out.push(SAFI_UNICAST);
                 out.extend_from_slice(nlri);
             }

@@ -16,7 +16,7 @@ use allosaur_bgp::routes::generate::internet;
 use allosaur_bgp::session::config::BgpSessionConfig;
 use allosaur_bgp::session::event::{BgpEvent, BgpSessionCounters};
 use allosaur_bgp::speaker::{BgpSessionId, BgpSpeaker};
-use allosaur_bgp::wire::prefix::Family;
+use allosaur_bgp::wire::prefix::AddressFamily;
 
 const BGPD: &str = "/usr/lib/frr/bgpd";
 const ROUTES: u32 = 1_000;
@@ -164,7 +164,7 @@ fn config(local_as: u32, address: Ipv4Addr) -> BgpSessionConfig {
         hold_time_s: 180,
         connect_retry_ns: 1_000_000_000,
         passive: true,
-        families: vec![Family::Ipv4, Family::Ipv6],
+        families: vec![AddressFamily::Ipv4, AddressFamily::Ipv6],
         extended_messages: true,
         restart_time_s: Some(120),
         // No router takes a loopback address for a next hop.
@@ -214,7 +214,7 @@ fn bgpd_tells_another_session_what_it_was_told() -> Result<(), Box<dyn Error>> {
     ends.run_until("established", |ends| {
         ends.announcer.counters().established == 1 && ends.listener.counters().established == 1
     });
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
         let table = Arc::new(internet(family, ROUTES, 1, 1)?);
         ends.announcer
             .speaker
@@ -224,7 +224,7 @@ fn bgpd_tells_another_session_what_it_was_told() -> Result<(), Box<dyn Error>> {
     ends.run_until("announced", |ends| {
         ends.listener.counters().announcements_received >= all
     });
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
         ends.announcer
             .speaker
             .withdraw(&format!("{family:?}"), None)?;

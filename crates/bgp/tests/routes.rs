@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use allosaur_bgp::replay::{OwnValues, Replay};
+use allosaur_bgp::replay::{OwnValues, RouteReplay};
 use allosaur_bgp::routes::generate::{RoutesError, internet, range};
 use allosaur_bgp::routes::mrt::{self, MrtError, MrtWriter};
 use allosaur_bgp::routes::table::{RouteGroup, RouteTable};
 use allosaur_bgp::stream::{EncodeError, RouteStream, StreamEncoding};
 use allosaur_bgp::wire::attributes::{AsSegment, AttributeEncoding, PathAttributes};
-use allosaur_bgp::wire::header::{HEADER_LEN, Header, MESSAGE_LEN_MAX};
-use allosaur_bgp::wire::prefix::{Family, Prefix};
+use allosaur_bgp::wire::framing::{HEADER_LEN, MESSAGE_LEN_MAX};
+use allosaur_bgp::wire::header::MessageHeader;
+use allosaur_bgp::wire::prefix::{AddressFamily, Prefix};
 use allosaur_bgp::wire::update::{Update, UpdateFaults};
 
 const OWN: OwnValues = OwnValues {
@@ -32,14 +33,14 @@ fn encoding(four_octet_as: bool, external: bool) -> StreamEncoding {
 
 /// All messages of a stream in portions, as a session would get them.
 fn replayed(stream: RouteStream, four_octet_as: bool) -> Vec<Update> {
-    let mut replay = Replay::new(Arc::new(stream), None);
+    let mut replay = RouteReplay::new(Arc::new(stream), None);
     let mut updates = Vec::new();
     while !replay.is_done() {
         let mut out = Vec::new();
         replay.transmit(0, &OWN, 10_000, &mut out);
         let mut rest = out.as_slice();
         while !rest.is_empty() {
-            let header = Header::parse(rest, MESSAGE_LEN_MAX)
+            let header = MessageHeader::parse(rest, MESSAGE_LEN_MAX)
                 .expect("right")
                 .expect("whole");
             let body = &rest[HEADER_LEN..header.length];
@@ -61,7 +62,7 @@ fn prefixes(table: &RouteTable) -> Vec<Prefix> {
 
 #[test]
 fn a_seeded_table_has_each_prefix_once_and_is_the_same_again() {
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
         let table = internet(family, 50_000, 7, 1).expect("a right count");
         assert_eq!(table.len(), 50_000);
         let unique: HashSet<Prefix> = prefixes(&table).into_iter().collect();
@@ -84,7 +85,10 @@ fn a_seeded_table_has_each_prefix_once_and_is_the_same_again() {
             "{mean} prefixes share their attributes"
         );
     }
-    assert_eq!(internet(Family::Ipv4, 0, 1, 1), Err(RoutesError::Count(0)));
+    assert_eq!(
+        internet(AddressFamily::Ipv4, 0, 1, 1),
+        Err(RoutesError::Count(0))
+    );
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn a_range_ends_with_its_family() {
 
 #[test]
 fn a_stream_announces_all_with_the_values_of_the_session() {
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
         for four_octet_as in [true, false] {
             let table = internet(family, 3_000, 3, 3).expect("a right count");
             let encoding = encoding(four_octet_as, true);
@@ -124,8 +128,12 @@ fn a_stream_announces_all_with_the_values_of_the_session() {
                 let first = if four_octet_as { OWN.local_as } else { 23_456 };
                 assert_eq!(numbers[0], first);
                 match family {
-                    Family::Ipv4 => assert_eq!(update.next_hop_ipv4, Some(OWN.next_hop_ipv4)),
-                    Family::Ipv6 => assert_eq!(update.next_hop_ipv6, Some(OWN.next_hop_ipv6)),
+                    AddressFamily::Ipv4 => {
+                        assert_eq!(update.next_hop_ipv4, Some(OWN.next_hop_ipv4))
+                    }
+                    AddressFamily::Ipv6 => {
+                        assert_eq!(update.next_hop_ipv6, Some(OWN.next_hop_ipv6))
+                    }
                 }
                 announced.extend(update.announced_ipv4);
                 announced.extend(update.announced_ipv6);
@@ -137,7 +145,7 @@ fn a_stream_announces_all_with_the_values_of_the_session() {
 
 #[test]
 fn within_an_autonomous_system_paths_stay_and_a_preference_is_there() {
-    let table = internet(Family::Ipv4, 500, 3, 3).expect("a right count");
+    let table = internet(AddressFamily::Ipv4, 500, 3, 3).expect("a right count");
     let stream = RouteStream::announce(&table, encoding(true, false)).expect("it fits");
     for (update, group) in replayed(stream, true).iter().zip(table.groups()) {
         assert_eq!(update.attributes.as_path, group.attributes.as_path);
@@ -162,7 +170,7 @@ fn a_full_first_segment_gets_one_in_front() {
 
 #[test]
 fn withdrawals_fill_their_messages() {
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
         let table = internet(family, 5_000, 3, 3).expect("a right count");
         let stream = RouteStream::withdraw(&table, encoding(true, true));
         assert!(stream.message_count() < 12, "{}", stream.message_count());
@@ -184,7 +192,7 @@ fn attributes_that_no_message_holds_are_refused() {
         },
         prefixes: vec!["198.51.100.0/24".parse().expect("a prefix")],
     };
-    let table = RouteTable::new(Family::Ipv4, vec![group]);
+    let table = RouteTable::new(AddressFamily::Ipv4, vec![group]);
     let error = RouteStream::announce(&table, encoding(true, true)).expect_err("too long");
     let EncodeError::AttributesTooLong { length, .. } = error;
     assert!(length > MESSAGE_LEN_MAX);
@@ -200,7 +208,7 @@ fn a_pace_is_kept_in_routes_per_second() {
     let first: Prefix = "10.0.0.0/24".parse().expect("a prefix");
     let table = range(first, 10_000, PathAttributes::default()).expect("room");
     let stream = Arc::new(RouteStream::announce(&table, encoding(true, true)).expect("it fits"));
-    let mut replay = Replay::new(stream, Some(1_000));
+    let mut replay = RouteReplay::new(stream, Some(1_000));
     let (mut now_ns, mut routes, mut out) = (5_000_000_000, 0, Vec::new());
     while !replay.is_done() {
         out.clear();
@@ -220,7 +228,7 @@ fn a_pace_is_kept_in_routes_per_second() {
 
 #[test]
 fn an_mrt_file_is_read_as_it_was_written() {
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
         let table = internet(family, 2_000, 11, 12).expect("a right count");
         let mut writer = MrtWriter::new(1_700_000_000, 64_500);
         writer.write(&table);
@@ -239,8 +247,8 @@ fn an_mrt_file_is_read_as_it_was_written() {
             assert!(error.to_string().contains("cut short"));
         }
         let other = match family {
-            Family::Ipv4 => Family::Ipv6,
-            Family::Ipv6 => Family::Ipv4,
+            AddressFamily::Ipv4 => AddressFamily::Ipv6,
+            AddressFamily::Ipv6 => AddressFamily::Ipv4,
         };
         let error = mrt::read(&file, other, usize::MAX).expect_err("none of them");
         assert!(
@@ -248,6 +256,6 @@ fn an_mrt_file_is_read_as_it_was_written() {
             "{error}"
         );
     }
-    let error = mrt::read(b"\x1f\x8bxyz", Family::Ipv4, 1).expect_err("compressed");
+    let error = mrt::read(b"\x1f\x8bxyz", AddressFamily::Ipv4, 1).expect_err("compressed");
     assert!(error.to_string().contains("gunzip"));
 }

@@ -4,18 +4,19 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use allosaur_bgp::random::SeededRandom;
-use allosaur_bgp::replay::Replay;
+use allosaur_bgp::replay::RouteReplay;
 use allosaur_bgp::routes::generate::internet;
 use allosaur_bgp::session::BgpSession;
 use allosaur_bgp::session::config::BgpSessionConfig;
 use allosaur_bgp::session::event::{BgpEvent, BgpState, DownReason};
 use allosaur_bgp::stream::RouteStream;
-use allosaur_bgp::wire::header::{
-    HEADER_LEN, Header, MESSAGE_LEN_MAX, MessageType, emit_keepalive,
+use allosaur_bgp::wire::framing::{
+    BgpMessageType, HEADER_LEN, MESSAGE_LEN_MAX, emit_header, emit_keepalive,
 };
+use allosaur_bgp::wire::header::MessageHeader;
 use allosaur_bgp::wire::notification::Notification;
 use allosaur_bgp::wire::open::{Capability, Open};
-use allosaur_bgp::wire::prefix::Family;
+use allosaur_bgp::wire::prefix::AddressFamily;
 use allosaur_bgp::wire::refresh::RouteRefresh;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -28,7 +29,7 @@ fn config(local_as: u32, host: u8, passive: bool) -> BgpSessionConfig {
         hold_time_s: 9,
         connect_retry_ns: 5 * SECOND_NS,
         passive,
-        families: vec![Family::Ipv4, Family::Ipv6],
+        families: vec![AddressFamily::Ipv4, AddressFamily::Ipv6],
         extended_messages: false,
         restart_time_s: Some(120),
         next_hop_ipv4: Ipv4Addr::new(192, 0, 2, host),
@@ -116,13 +117,13 @@ fn two_sessions_exchange_a_table_and_stay_up() {
         let negotiated = pair.ends[0].negotiated().expect("established").clone();
         assert_eq!(negotiated.peer_as, 65_002);
         assert_eq!(negotiated.peer_restart_time_s, Some(120));
-        for family in [Family::Ipv4, Family::Ipv6] {
+        for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
             let table = internet(family, 2_000, seed, seed).expect("a right count");
             let stream = RouteStream::announce(&table, negotiated.encoding).expect("it fits");
-            assert!(pair.ends[0].announce(Replay::new(Arc::new(stream), None)));
+            assert!(pair.ends[0].announce(RouteReplay::new(Arc::new(stream), None)));
             assert!(pair.ends[0].end_of_rib(family));
             let stream = RouteStream::withdraw(&table, negotiated.encoding);
-            assert!(pair.ends[0].withdraw(Replay::new(Arc::new(stream), Some(500))));
+            assert!(pair.ends[0].withdraw(RouteReplay::new(Arc::new(stream), Some(500))));
         }
         pair.exchange();
         // Longer than several hold times.
@@ -142,7 +143,7 @@ fn two_sessions_exchange_a_table_and_stay_up() {
         let end_of_ribs: Vec<BgpEvent> = std::iter::from_fn(|| pair.ends[1].poll_event())
             .filter(|event| matches!(event, BgpEvent::EndOfRib(_)))
             .collect();
-        let expected = [Family::Ipv4, Family::Ipv6].map(BgpEvent::EndOfRib);
+        let expected = [AddressFamily::Ipv4, AddressFamily::Ipv6].map(BgpEvent::EndOfRib);
         assert_eq!(end_of_ribs, expected);
     }
 }
@@ -165,7 +166,7 @@ fn extended_messages_are_used_where_both_can() {
     let table = allosaur_bgp::routes::generate::range(first, 20_000, Default::default());
     let stream = RouteStream::announce(&table.expect("room"), encoding).expect("it fits");
     assert_eq!(stream.message_count(), 2);
-    assert!(pair.ends[0].announce(Replay::new(Arc::new(stream), None)));
+    assert!(pair.ends[0].announce(RouteReplay::new(Arc::new(stream), None)));
     pair.exchange();
     assert_eq!(pair.ends[1].counters().announcements_received, 20_000);
 }
@@ -195,12 +196,12 @@ fn a_peer_that_is_silent_is_told_that_the_hold_time_is_over() {
 #[test]
 fn a_refresh_is_asked_for_and_told() {
     let mut pair = Pair::new([config(65_001, 1, false), config(65_001, 2, true)], 1);
-    assert!(!pair.ends[0].request_refresh(Family::Ipv4));
+    assert!(!pair.ends[0].request_refresh(AddressFamily::Ipv4));
     pair.exchange();
-    assert!(pair.ends[0].request_refresh(Family::Ipv6));
+    assert!(pair.ends[0].request_refresh(AddressFamily::Ipv6));
     pair.exchange();
     let told = std::iter::from_fn(|| pair.ends[1].poll_event()).last();
-    assert_eq!(told, Some(BgpEvent::RefreshRequested(Family::Ipv6)));
+    assert_eq!(told, Some(BgpEvent::RefreshRequested(AddressFamily::Ipv6)));
 }
 
 #[test]
@@ -258,10 +259,10 @@ fn refused(state: BgpState, bytes: &[u8]) -> (u8, u8) {
     session.handle_bytes(1, bytes);
     assert_eq!(session.state(), BgpState::Idle);
     let out = transmitted(&mut session, 1);
-    let header = Header::parse(&out, MESSAGE_LEN_MAX)
+    let header = MessageHeader::parse(&out, MESSAGE_LEN_MAX)
         .expect("right")
         .expect("whole");
-    assert_eq!(header.message_type, MessageType::Notification);
+    assert_eq!(header.message_type, BgpMessageType::Notification);
     assert_eq!(header.length, out.len());
     let sent = Notification::parse(&out[HEADER_LEN..]).expect("two octets at least");
     assert_eq!(session.poll_event(), Some(BgpEvent::Disconnect));
@@ -313,13 +314,13 @@ fn messages_that_do_not_belong_into_a_state_end_it() {
     emit_keepalive(&mut keepalive);
     let open = up_to(BgpState::OpenConfirm);
     let mut refresh = Vec::new();
-    RouteRefresh::request(Family::Ipv4).emit(&mut refresh);
+    RouteRefresh::request(AddressFamily::Ipv4).emit(&mut refresh);
     assert_eq!(refused(BgpState::OpenSent, &keepalive), (5, 1));
     assert_eq!(refused(BgpState::OpenConfirm, &open), (5, 2));
     assert_eq!(refused(BgpState::OpenConfirm, &refresh), (5, 2));
     assert_eq!(refused(BgpState::Established, &open), (5, 3));
     let mut short = Vec::new();
-    Header::emit(MessageType::RouteRefresh, 3, &mut short);
+    emit_header(BgpMessageType::RouteRefresh, 3, &mut short);
     short.extend_from_slice(&[0, 1, 0]);
     assert_eq!(refused(BgpState::Established, &short), (7, 1));
 }
@@ -404,7 +405,7 @@ fn configurations_that_cannot_be_name_their_field() {
 fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let body_len = 4 + withdrawn.len() + attributes.len() + announced.len();
-    Header::emit(MessageType::Update, body_len, &mut bytes);
+    emit_header(BgpMessageType::Update, body_len, &mut bytes);
     bytes.extend_from_slice(&(withdrawn.len() as u16).to_be_bytes());
     bytes.extend_from_slice(withdrawn);
     bytes.extend_from_slice(&(attributes.len() as u16).to_be_bytes());

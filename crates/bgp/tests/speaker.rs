@@ -9,7 +9,7 @@ use allosaur_bgp::session::config::BgpSessionConfig;
 use allosaur_bgp::session::event::{BgpEvent, BgpState};
 use allosaur_bgp::speaker::{BgpSessionId, BgpSpeaker};
 use allosaur_bgp::wire::attributes::PathAttributes;
-use allosaur_bgp::wire::prefix::Family;
+use allosaur_bgp::wire::prefix::AddressFamily;
 
 const SESSIONS: u32 = 50;
 
@@ -21,7 +21,7 @@ fn config(local_as: u32, passive: bool) -> BgpSessionConfig {
         hold_time_s: 0,
         connect_retry_ns: 1_000_000_000,
         passive,
-        families: vec![Family::Ipv4, Family::Ipv6],
+        families: vec![AddressFamily::Ipv4, AddressFamily::Ipv6],
         extended_messages: false,
         restart_time_s: None,
         next_hop_ipv4: Ipv4Addr::from_bits(0x0b00_0000 + local_as),
@@ -100,7 +100,7 @@ impl Bench {
 fn all_sessions_share_one_encoding() {
     let mut bench = Bench::new();
     bench.exchange();
-    let table = internet(Family::Ipv4, 1_000, 1, 1).expect("a right count");
+    let table = internet(AddressFamily::Ipv4, 1_000, 1, 1).expect("a right count");
     bench
         .speaker
         .announce("full", Arc::new(table), None)
@@ -121,7 +121,7 @@ fn all_sessions_share_one_encoding() {
 #[test]
 fn sessions_that_come_up_later_or_ask_get_all_tables() {
     let mut bench = Bench::new();
-    for (name, family) in [("four", Family::Ipv4), ("six", Family::Ipv6)] {
+    for (name, family) in [("four", AddressFamily::Ipv4), ("six", AddressFamily::Ipv6)] {
         let table = internet(family, 100, 1, 1).expect("a right count");
         bench
             .speaker
@@ -134,7 +134,7 @@ fn sessions_that_come_up_later_or_ask_get_all_tables() {
         .filter(|event| matches!(event, BgpEvent::EndOfRib(_)))
         .collect();
     assert_eq!(end_of_ribs.len(), 2);
-    assert!(bench.peers[3].request_refresh(Family::Ipv6));
+    assert!(bench.peers[3].request_refresh(AddressFamily::Ipv6));
     bench.exchange();
     assert_eq!(bench.received()[3], (300, 0));
     assert_eq!(bench.received()[4], (200, 0));
@@ -144,7 +144,8 @@ fn sessions_that_come_up_later_or_ask_get_all_tables() {
 fn routes_flap_at_their_rate_and_change_their_attributes() {
     let mut bench = Bench::new();
     bench.exchange();
-    let table = |seed| Arc::new(internet(Family::Ipv4, 1_000, 1, seed).expect("a right count"));
+    let table =
+        |seed| Arc::new(internet(AddressFamily::Ipv4, 1_000, 1, seed).expect("a right count"));
     bench
         .speaker
         .announce("full", table(1), None)
@@ -178,7 +179,7 @@ fn names_that_are_taken_or_unknown_are_told() {
         error.to_string(),
         "routes: no table 'x' is announced; announced are: none"
     );
-    let table = || Arc::new(internet(Family::Ipv4, 10, 1, 1).expect("a right count"));
+    let table = || Arc::new(internet(AddressFamily::Ipv4, 10, 1, 1).expect("a right count"));
     bench.speaker.announce("a", table(), None).expect("free");
     let error = bench
         .speaker

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::table::{RouteGroup, RouteTable};
 use crate::random::SeededRandom;
-use crate::wire::attributes::{AsSegment, Origin, PathAttributes};
-use crate::wire::prefix::{Family, Prefix};
+use crate::wire::attributes::{AsSegment, PathAttributes, PathOrigin};
+use crate::wire::prefix::{AddressFamily, Prefix};
 
 /// Most routes of a table: three times the internet's. With more, its share of prefixes of 16 bits would be
 /// more than there are.
@@ -100,7 +100,7 @@ pub fn range(
 /// # Errors
 /// Where `count` is out of bounds.
 pub fn internet(
-    family: Family,
+    family: AddressFamily,
     count: u32,
     prefix_seed: u64,
     attribute_seed: u64,
@@ -158,7 +158,8 @@ fn attributes(random: &mut SeededRandom) -> PathAttributes {
         0
     };
     PathAttributes {
-        origin: [Origin::Igp, Origin::Incomplete, Origin::Egp][random.weighted(&[900, 97, 3])],
+        origin: [PathOrigin::Igp, PathOrigin::Incomplete, PathOrigin::Egp]
+            [random.weighted(&[900, 97, 3])],
         multi_exit_disc: (random.below(3) == 0).then(|| random.below(200)),
         atomic_aggregate: random.below(30) == 0,
         aggregator: (random.below(12) == 0).then(|| {
@@ -178,7 +179,7 @@ fn attributes(random: &mut SeededRandom) -> PathAttributes {
 
 /// Draws prefixes, none of them twice.
 struct PrefixGenerator {
-    family: Family,
+    family: AddressFamily,
     random: SeededRandom,
     lengths: &'static [(u8, u32)],
     weights: Vec<u32>,
@@ -187,10 +188,10 @@ struct PrefixGenerator {
 }
 
 impl PrefixGenerator {
-    fn new(family: Family, seed: u64) -> Self {
+    fn new(family: AddressFamily, seed: u64) -> Self {
         let lengths: &[(u8, u32)] = match family {
-            Family::Ipv4 => &LENGTHS_IPV4,
-            Family::Ipv6 => &LENGTHS_IPV6,
+            AddressFamily::Ipv4 => &LENGTHS_IPV4,
+            AddressFamily::Ipv6 => &LENGTHS_IPV6,
         };
         let mut random = SeededRandom::new(seed);
         Self {
@@ -209,8 +210,8 @@ impl PrefixGenerator {
             let step = self.walks[index];
             self.walks[index] += 1;
             let prefix = match self.family {
-                Family::Ipv4 => ipv4(length, step),
-                Family::Ipv6 => ipv6(length, step),
+                AddressFamily::Ipv4 => ipv4(length, step),
+                AddressFamily::Ipv6 => ipv6(length, step),
             };
             if let Some(prefix) = prefix {
                 return prefix;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::table::{RouteTable, RouteTableBuilder};
 use crate::wire::attributes::{AttributeEncoding, kind};
-use crate::wire::prefix::{Family, Prefix};
+use crate::wire::prefix::{AddressFamily, Prefix};
 use crate::wire::reader::Reader;
 use crate::wire::update::AttributeParser;
 
@@ -42,7 +42,7 @@ pub enum MrtError {
     )]
     NoRoute {
         /// The family that was wanted.
-        family: Family,
+        family: AddressFamily,
         /// How many records it has.
         records: usize,
     },
@@ -52,13 +52,13 @@ pub enum MrtError {
 ///
 /// # Errors
 /// Where the file cannot be read to its end, or has no such route.
-pub fn read(file: &[u8], family: Family, routes_max: usize) -> Result<RouteTable, MrtError> {
+pub fn read(file: &[u8], family: AddressFamily, routes_max: usize) -> Result<RouteTable, MrtError> {
     if COMPRESSED.iter().any(|magic| file.starts_with(magic)) {
         return Err(MrtError::Compressed);
     }
     let wanted = match family {
-        Family::Ipv4 => RIB_IPV4_UNICAST,
-        Family::Ipv6 => RIB_IPV6_UNICAST,
+        AddressFamily::Ipv4 => RIB_IPV4_UNICAST,
+        AddressFamily::Ipv6 => RIB_IPV6_UNICAST,
     };
     let mut builder = RouteTableBuilder::new(family);
     let (mut records, mut routes) = (0, 0);
@@ -87,7 +87,7 @@ pub fn read(file: &[u8], family: Family, routes_max: usize) -> Result<RouteTable
 /// Adds the first path of a RIB entry (RFC 6396 §4.3.2). Whether it had one that could be taken.
 fn read_route(
     mut body: Reader<'_>,
-    family: Family,
+    family: AddressFamily,
     builder: &mut RouteTableBuilder,
 ) -> Result<bool, &'static str> {
     let _sequence = body.u32().ok_or("sequence number")?;
@@ -155,8 +155,8 @@ impl MrtWriter {
     /// Adds all routes of a table.
     pub fn write(&mut self, table: &RouteTable) {
         let subtype = match table.family() {
-            Family::Ipv4 => RIB_IPV4_UNICAST,
-            Family::Ipv6 => RIB_IPV6_UNICAST,
+            AddressFamily::Ipv4 => RIB_IPV4_UNICAST,
+            AddressFamily::Ipv6 => RIB_IPV6_UNICAST,
         };
         let encoding = AttributeEncoding {
             four_octet_as: true,

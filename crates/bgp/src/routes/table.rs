@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::wire::attributes::PathAttributes;
-use crate::wire::prefix::{Family, Prefix};
+use crate::wire::prefix::{AddressFamily, Prefix};
 
 /// Prefixes with the same attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub struct RouteGroup {
 /// Routes of one family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteTable {
-    family: Family,
+    family: AddressFamily,
     groups: Vec<RouteGroup>,
 }
 
 impl RouteTable {
     /// A table of groups, whose prefixes must be of `family`.
-    pub fn new(family: Family, groups: Vec<RouteGroup>) -> Self {
+    pub fn new(family: AddressFamily, groups: Vec<RouteGroup>) -> Self {
         debug_assert!(
             groups
                 .iter()
@@ -34,7 +34,7 @@ impl RouteTable {
     }
 
     /// The family of all its routes.
-    pub fn family(&self) -> Family {
+    pub fn family(&self) -> AddressFamily {
         self.family
     }
 
@@ -63,7 +63,7 @@ pub struct RouteTableBuilder {
 
 impl RouteTableBuilder {
     /// A table without routes.
-    pub fn new(family: Family) -> Self {
+    pub fn new(family: AddressFamily) -> Self {
         Self {
             table: RouteTable::new(family, Vec::new()),
             places: HashMap::new(),

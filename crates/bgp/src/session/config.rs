@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::wire::open::{AS_TRANS, Capability, Open};
-use crate::wire::prefix::Family;
+use crate::wire::prefix::AddressFamily;
 
 /// Who a session is, whom it expects, and what it offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct BgpSessionConfig {
     /// Whether the peer opens the connection.
     pub passive: bool,
     /// Families that we offer.
-    pub families: Vec<Family>,
+    pub families: Vec<AddressFamily>,
     /// Whether we offer extended messages.
     pub extended_messages: bool,
     /// For how many seconds the peer is asked to keep our routes while we restart; `None` does not offer
@@ -93,7 +93,7 @@ impl BgpSessionConfig {
             capabilities.push(Capability::ExtendedMessage);
         }
         if let Some(restart_time_s) = self.restart_time_s {
-            let kept = |family: &Family| (family.afi(), 1, true);
+            let kept = |family: &AddressFamily| (family.afi(), 1, true);
             capabilities.push(Capability::GracefulRestart {
                 restarted,
                 restart_time_s,

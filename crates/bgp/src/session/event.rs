@@ -2,7 +2,7 @@
 
 use crate::session::negotiate::Negotiated;
 use crate::wire::notification::Notification;
-use crate::wire::prefix::Family;
+use crate::wire::prefix::AddressFamily;
 
 /// The states of RFC 4271 §8.2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,9 +68,9 @@ pub enum BgpEvent {
     /// The session, or the try to make one, ended.
     Down(DownReason),
     /// The peer wants all routes of a family again.
-    RefreshRequested(Family),
+    RefreshRequested(AddressFamily),
     /// The peer has sent all routes of a family that it has.
-    EndOfRib(Family),
+    EndOfRib(AddressFamily),
 }
 
 /// What a session counts, from its begin on.

@@ -3,16 +3,17 @@
 use std::collections::VecDeque;
 
 use crate::random::SeededRandom;
-use crate::replay::{OwnValues, Replay};
+use crate::replay::{OwnValues, RouteReplay};
 use crate::session::config::{BgpConfigError, BgpSessionConfig};
 use crate::session::event::{BgpEvent, BgpSessionCounters, BgpState, DownReason};
 use crate::session::negotiate::Negotiated;
-use crate::wire::header::{
-    EXTENDED_MESSAGE_LEN_MAX, Header, MESSAGE_LEN_MAX, MessageType, emit_keepalive,
+use crate::wire::framing::{
+    BgpMessageType, EXTENDED_MESSAGE_LEN_MAX, MESSAGE_LEN_MAX, emit_keepalive,
 };
+use crate::wire::header::MessageHeader;
 use crate::wire::notification::{Notification, code};
 use crate::wire::open::Open;
-use crate::wire::prefix::Family;
+use crate::wire::prefix::AddressFamily;
 use crate::wire::refresh::RouteRefresh;
 use crate::wire::update::Update;
 
@@ -24,9 +25,9 @@ const ADMINISTRATIVE_SHUTDOWN: u8 = 2;
 /// What waits to be sent behind the messages of the state machine.
 #[derive(Debug, Clone)]
 enum Outgoing {
-    Announce(Replay),
-    Withdraw(Replay),
-    EndOfRib(Family),
+    Announce(RouteReplay),
+    Withdraw(RouteReplay),
+    EndOfRib(AddressFamily),
 }
 
 /// Instants at which something is due.
@@ -141,7 +142,7 @@ impl BgpSession {
             } else {
                 MESSAGE_LEN_MAX
             };
-            match Header::parse(&received[read..], length_max) {
+            match MessageHeader::parse(&received[read..], length_max) {
                 Ok(Some(header)) if received.len() - read >= header.length => {
                     let message = &received[read..read + header.length];
                     read += header.length;
@@ -237,22 +238,22 @@ impl BgpSession {
 
     /// Queues announcements, encoded as was agreed upon. Whether the session is established; else nothing is
     /// queued.
-    pub fn announce(&mut self, replay: Replay) -> bool {
+    pub fn announce(&mut self, replay: RouteReplay) -> bool {
         self.queue(Outgoing::Announce(replay))
     }
 
     /// Queues withdrawals, as [`announce`](Self::announce) does.
-    pub fn withdraw(&mut self, replay: Replay) -> bool {
+    pub fn withdraw(&mut self, replay: RouteReplay) -> bool {
         self.queue(Outgoing::Withdraw(replay))
     }
 
     /// Queues the marker behind the routes of a family (RFC 4724 §2).
-    pub fn end_of_rib(&mut self, family: Family) -> bool {
+    pub fn end_of_rib(&mut self, family: AddressFamily) -> bool {
         self.queue(Outgoing::EndOfRib(family))
     }
 
     /// Asks the peer for its routes of a family. Whether the session is established.
-    pub fn request_refresh(&mut self, family: Family) -> bool {
+    pub fn request_refresh(&mut self, family: AddressFamily) -> bool {
         let is_established = self.state == BgpState::Established;
         if is_established {
             RouteRefresh::request(family).emit(&mut self.control);
@@ -311,33 +312,33 @@ impl BgpSession {
     fn handle_message(
         &mut self,
         now_ns: u64,
-        header: Header,
+        header: MessageHeader,
         message: &[u8],
     ) -> Result<(), Notification> {
-        let body = &message[crate::wire::header::HEADER_LEN..];
+        let body = &message[crate::wire::framing::HEADER_LEN..];
         match (self.state, header.message_type) {
             // It ends the session in any state.
-            (_, MessageType::Notification) => {
+            (_, BgpMessageType::Notification) => {
                 // The header was found to leave two octets.
                 if let Some(notification) = Notification::parse(body) {
                     self.counters.notifications_received += 1;
                     self.go_down(now_ns, DownReason::Received(notification));
                 }
             }
-            (BgpState::OpenSent, MessageType::Open) => self.handle_open(now_ns, body)?,
-            (BgpState::OpenConfirm, MessageType::Keepalive) => {
+            (BgpState::OpenSent, BgpMessageType::Open) => self.handle_open(now_ns, body)?,
+            (BgpState::OpenConfirm, BgpMessageType::Keepalive) => {
                 self.state = BgpState::Established;
                 self.counters.established += 1;
                 self.set_hold(now_ns);
                 let negotiated = self.negotiated.clone().expect("OPEN came before");
                 self.events.push_back(BgpEvent::Established(negotiated));
             }
-            (BgpState::Established, MessageType::Keepalive) => self.set_hold(now_ns),
-            (BgpState::Established, MessageType::Update) => {
+            (BgpState::Established, BgpMessageType::Keepalive) => self.set_hold(now_ns),
+            (BgpState::Established, BgpMessageType::Update) => {
                 self.set_hold(now_ns);
                 self.handle_update(body)?;
             }
-            (BgpState::Established, MessageType::RouteRefresh) => {
+            (BgpState::Established, BgpMessageType::RouteRefresh) => {
                 self.set_hold(now_ns);
                 let asked = RouteRefresh::parse(body)?.asked();
                 self.events.extend(asked.map(BgpEvent::RefreshRequested));

@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 use crate::session::config::BgpSessionConfig;
 use crate::stream::StreamEncoding;
 use crate::wire::attributes::AttributeEncoding;
-use crate::wire::header::{EXTENDED_MESSAGE_LEN_MAX, MESSAGE_LEN_MAX};
+use crate::wire::framing::{EXTENDED_MESSAGE_LEN_MAX, MESSAGE_LEN_MAX};
 use crate::wire::notification::{Notification, code};
 use crate::wire::open::{Capability, Open};
-use crate::wire::prefix::Family;
+use crate::wire::prefix::AddressFamily;
 
 const BAD_PEER_AS: u8 = 2;
 const BAD_IDENTIFIER: u8 = 3;
@@ -24,7 +24,7 @@ pub struct Negotiated {
     /// The smaller of both hold times; 0 for none.
     pub hold_time_s: u16,
     /// Families that both have.
-    pub families: Vec<Family>,
+    pub families: Vec<AddressFamily>,
     /// How routes are written for the peer.
     pub encoding: StreamEncoding,
     /// Whether the peer can do graceful restart, and for how long it asks to keep its routes.
@@ -87,11 +87,11 @@ impl Negotiated {
 }
 
 /// Families that both offer. A peer that names none has IPv4 alone (RFC 4760 §8).
-fn common_families(config: &BgpSessionConfig, peer: &Open) -> Vec<Family> {
+fn common_families(config: &BgpSessionConfig, peer: &Open) -> Vec<AddressFamily> {
     let is_multiprotocol = |c: &Capability| matches!(c, Capability::Multiprotocol { .. });
     let names_families = peer.capabilities.iter().any(is_multiprotocol);
-    let has = |family: &Family| {
-        let is_default = !names_families && *family == Family::Ipv4;
+    let has = |family: &AddressFamily| {
+        let is_default = !names_families && *family == AddressFamily::Ipv4;
         is_default || peer.can(&Capability::unicast(*family))
     };
     config.families.iter().copied().filter(has).collect()

@@ -51,7 +51,7 @@ const AS_SEQUENCE: u8 = 2;
 
 /// ORIGIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Origin {
+pub enum PathOrigin {
     /// From an interior protocol.
     #[default]
     Igp,
@@ -61,7 +61,7 @@ pub enum Origin {
     Incomplete,
 }
 
-impl Origin {
+impl PathOrigin {
     /// Its octet on the wire.
     pub fn octet(self) -> u8 {
         self as u8
@@ -108,7 +108,7 @@ pub struct UnknownAttribute {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PathAttributes {
     /// ORIGIN.
-    pub origin: Origin,
+    pub origin: PathOrigin,
     /// AS_PATH, without the number of the session that announces it.
     pub as_path: Vec<AsSegment>,
     /// MULTI_EXIT_DISC.

@@ -2,6 +2,7 @@
 //! What is wrong with a message is told as the [`Notification`](notification::Notification) that answers it.
 
 pub mod attributes;
+pub mod framing;
 pub mod header;
 pub mod notification;
 pub mod open;

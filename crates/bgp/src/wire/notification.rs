@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::header::{HEADER_LEN, Header, MessageType};
+use super::framing::{BgpMessageType, HEADER_LEN, emit_header};
 
 /// Error codes.
 pub mod code {
@@ -112,7 +112,7 @@ impl Notification {
         }
     }
 
-    /// Reads what stands behind the header, which [`Header::parse`] found to be two octets at least.
+    /// Reads what stands behind the header, which [`MessageHeader::parse`] found to be two octets at least.
     pub fn parse(body: &[u8]) -> Option<Self> {
         let (head, data) = body.split_first_chunk::<2>()?;
         Some(Self::with_data(head[0], head[1], data.to_vec()))
@@ -120,9 +120,9 @@ impl Notification {
 
     /// Appends the message. Data that no message has room for is cut off.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        let room = super::header::MESSAGE_LEN_MAX - HEADER_LEN - 2;
+        let room = super::framing::MESSAGE_LEN_MAX - HEADER_LEN - 2;
         let data = &self.data[..self.data.len().min(room)];
-        Header::emit(MessageType::Notification, 2 + data.len(), out);
+        emit_header(BgpMessageType::Notification, 2 + data.len(), out);
         out.extend_from_slice(&[self.code, self.subcode]);
         out.extend_from_slice(data);
     }

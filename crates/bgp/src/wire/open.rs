@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use super::header::{Header, MessageType};
+use super::framing::{BgpMessageType, emit_header};
 use super::notification::{Notification, code};
-use super::prefix::{Family, SAFI_UNICAST};
+use super::prefix::{AddressFamily, SAFI_UNICAST};
 use super::reader::Reader;
 
 /// The AS number that stands in two octets for one that needs four (RFC 6793).
@@ -51,7 +51,7 @@ pub enum Capability {
 
 impl Capability {
     /// The capability for unicast routes of a family.
-    pub fn unicast(family: Family) -> Self {
+    pub fn unicast(family: AddressFamily) -> Self {
         Self::Multiprotocol {
             afi: family.afi(),
             safi: SAFI_UNICAST,
@@ -215,7 +215,7 @@ impl Open {
         };
         let fixed_len = 1 + 2 + 2 + 4;
         let body_len = fixed_len + parameters.len() + capabilities.len();
-        Header::emit(MessageType::Open, body_len, out);
+        emit_header(BgpMessageType::Open, body_len, out);
         out.push(VERSION);
         out.extend_from_slice(&self.two_octet_as.to_be_bytes());
         out.extend_from_slice(&self.hold_time_s.to_be_bytes());

@@ -11,14 +11,14 @@ pub const SAFI_UNICAST: u8 = 1;
 
 /// An address family of unicast routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Family {
+pub enum AddressFamily {
     /// IPv4 unicast.
     Ipv4,
     /// IPv6 unicast.
     Ipv6,
 }
 
-impl Family {
+impl AddressFamily {
     /// Its AFI.
     pub fn afi(self) -> u16 {
         match self {
@@ -86,10 +86,10 @@ impl Prefix {
     }
 
     /// The family of its addresses.
-    pub fn family(&self) -> Family {
+    pub fn family(&self) -> AddressFamily {
         match self.address {
-            IpAddr::V4(_) => Family::Ipv4,
-            IpAddr::V6(_) => Family::Ipv6,
+            IpAddr::V4(_) => AddressFamily::Ipv4,
+            IpAddr::V6(_) => AddressFamily::Ipv6,
         }
     }
 
@@ -110,16 +110,16 @@ impl Prefix {
 
     /// The next prefix of a list. `None` where its length is too large for the family or for what is left.
     /// Bits behind the length are ignored, as RFC 4271 §4.3 has it.
-    pub fn parse(reader: &mut Reader<'_>, family: Family) -> Option<Self> {
+    pub fn parse(reader: &mut Reader<'_>, family: AddressFamily) -> Option<Self> {
         let length = reader.u8().filter(|length| *length <= family.bits())?;
         let given = reader.bytes(length.div_ceil(8).into())?;
         let address = match family {
-            Family::Ipv4 => {
+            AddressFamily::Ipv4 => {
                 let mut octets = [0; 4];
                 octets[..given.len()].copy_from_slice(given);
                 IpAddr::from(octets)
             }
-            Family::Ipv6 => {
+            AddressFamily::Ipv6 => {
                 let mut octets = [0; 16];
                 octets[..given.len()].copy_from_slice(given);
                 IpAddr::from(octets)
@@ -129,7 +129,7 @@ impl Prefix {
     }
 
     /// All prefixes of a list that fills the reader.
-    pub fn parse_list(mut reader: Reader<'_>, family: Family) -> Option<Vec<Self>> {
+    pub fn parse_list(mut reader: Reader<'_>, family: AddressFamily) -> Option<Vec<Self>> {
         let mut prefixes = Vec::new();
         while !reader.is_empty() {
             prefixes.push(Self::parse(&mut reader, family)?);

@@ -1,8 +1,8 @@
 //! ROUTE-REFRESH (RFC 2918), with the subtypes of RFC 7313.
 
-use super::header::{Header, MessageType};
+use super::framing::{BgpMessageType, emit_header};
 use super::notification::{Notification, code};
-use super::prefix::{Family, SAFI_UNICAST};
+use super::prefix::{AddressFamily, SAFI_UNICAST};
 
 /// A ROUTE-REFRESH message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct RouteRefresh {
 
 impl RouteRefresh {
     /// A request for all routes of a family.
-    pub fn request(family: Family) -> Self {
+    pub fn request(family: AddressFamily) -> Self {
         Self {
             afi: family.afi(),
             subtype: 0,
@@ -32,7 +32,7 @@ impl RouteRefresh {
     pub fn parse(body: &[u8]) -> Result<Self, Notification> {
         let Ok([high, low, subtype, safi]) = <[u8; 4]>::try_from(body) else {
             let mut message = Vec::new();
-            Header::emit(MessageType::RouteRefresh, body.len(), &mut message);
+            emit_header(BgpMessageType::RouteRefresh, body.len(), &mut message);
             message.extend_from_slice(body);
             return Err(Notification::with_data(code::ROUTE_REFRESH, 1, message));
         };
@@ -45,13 +45,13 @@ impl RouteRefresh {
 
     /// Appends the message.
     pub fn emit(&self, out: &mut Vec<u8>) {
-        Header::emit(MessageType::RouteRefresh, 4, out);
+        emit_header(BgpMessageType::RouteRefresh, 4, out);
         out.extend_from_slice(&self.afi.to_be_bytes());
         out.extend_from_slice(&[self.subtype, self.safi]);
     }
 
     /// The family whose routes are asked for; `None` for marks and for families that we do not have.
-    pub fn asked(&self) -> Option<Family> {
-        Family::of(self.afi, self.safi).filter(|_| self.subtype == 0)
+    pub fn asked(&self) -> Option<AddressFamily> {
+        AddressFamily::of(self.afi, self.safi).filter(|_| self.subtype == 0)
     }
 }

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::attributes::{
     AttributeEncoding, PathAttributes, RawAttribute, UnknownAttribute, emit_head, flag, kind,
 };
-use super::header::{Header, MessageType};
+use super::framing::{BgpMessageType, emit_header};
 use super::notification::{Notification, code};
-use super::prefix::{Family, Prefix, SAFI_UNICAST};
+use super::prefix::{AddressFamily, Prefix, SAFI_UNICAST};
 use super::reader::Reader;
 
 const MALFORMED_ATTRIBUTE_LIST: u8 = 1;
@@ -38,7 +38,7 @@ pub struct Update {
     /// What the announced routes have in common.
     pub attributes: PathAttributes,
     /// The family whose End-of-RIB marker this is (RFC 4724 §2).
-    pub end_of_rib: Option<Family>,
+    pub end_of_rib: Option<AddressFamily>,
 }
 
 /// What was wrong with a message that does not end its session.
@@ -57,7 +57,7 @@ fn reset(subcode: u8) -> Notification {
 
 impl Update {
     /// The End-of-RIB marker of a family.
-    pub fn end_of_rib(family: Family) -> Self {
+    pub fn end_of_rib(family: AddressFamily) -> Self {
         Self {
             end_of_rib: Some(family),
             ..Self::default()
@@ -76,7 +76,7 @@ impl Update {
             let next_hop = self.next_hop_ipv6.unwrap_or(Ipv6Addr::UNSPECIFIED);
             emit_reach(next_hop, &self.announced_ipv6, &mut attributes);
         }
-        if !self.withdrawn_ipv6.is_empty() || self.end_of_rib == Some(Family::Ipv6) {
+        if !self.withdrawn_ipv6.is_empty() || self.end_of_rib == Some(AddressFamily::Ipv6) {
             emit_unreach(&self.withdrawn_ipv6, &mut attributes);
         }
         if !self.announced_ipv4.is_empty() || !self.announced_ipv6.is_empty() {
@@ -92,7 +92,7 @@ impl Update {
             .iter()
             .for_each(|prefix| prefix.emit(&mut announced));
         let body_len = 2 + withdrawn.len() + 2 + attributes.len() + announced.len();
-        Header::emit(MessageType::Update, body_len, out);
+        emit_header(BgpMessageType::Update, body_len, out);
         out.extend_from_slice(&(withdrawn.len() as u16).to_be_bytes());
         out.extend_from_slice(&withdrawn);
         out.extend_from_slice(&(attributes.len() as u16).to_be_bytes());
@@ -114,7 +114,7 @@ impl Update {
         let mut fields = || Some((field()?, field()?));
         let (withdrawn, attributes) = fields().ok_or_else(|| reset(MALFORMED_ATTRIBUTE_LIST))?;
         let prefixes = |reader| {
-            let list = Prefix::parse_list(reader, Family::Ipv4);
+            let list = Prefix::parse_list(reader, AddressFamily::Ipv4);
             list.ok_or_else(|| reset(INVALID_NETWORK_FIELD))
         };
         let has_attributes = !attributes.is_empty();
@@ -134,7 +134,7 @@ impl Update {
             update.withdrawn_ipv6.append(&mut update.announced_ipv6);
         }
         if !has_attributes && update.is_empty() {
-            update.end_of_rib = Some(Family::Ipv4);
+            update.end_of_rib = Some(AddressFamily::Ipv4);
         }
         Ok((update, faults))
     }
@@ -172,7 +172,7 @@ impl Update {
 fn emit_reach(next_hop: Ipv6Addr, prefixes: &[Prefix], out: &mut Vec<u8>) {
     let lengths: usize = prefixes.iter().map(Prefix::buffer_len).sum();
     emit_head(flag::OPTIONAL, kind::MP_REACH_NLRI, 5 + 16 + lengths, out);
-    out.extend_from_slice(&Family::Ipv6.afi().to_be_bytes());
+    out.extend_from_slice(&AddressFamily::Ipv6.afi().to_be_bytes());
     out.extend_from_slice(&[SAFI_UNICAST, 16]);
     out.extend_from_slice(&next_hop.octets());
     out.push(0);
@@ -182,7 +182,7 @@ fn emit_reach(next_hop: Ipv6Addr, prefixes: &[Prefix], out: &mut Vec<u8>) {
 fn emit_unreach(prefixes: &[Prefix], out: &mut Vec<u8>) {
     let lengths: usize = prefixes.iter().map(Prefix::buffer_len).sum();
     emit_head(flag::OPTIONAL, kind::MP_UNREACH_NLRI, 3 + lengths, out);
-    out.extend_from_slice(&Family::Ipv6.afi().to_be_bytes());
+    out.extend_from_slice(&AddressFamily::Ipv6.afi().to_be_bytes());
     out.push(SAFI_UNICAST);
     prefixes.iter().for_each(|prefix| prefix.emit(out));
 }
@@ -268,7 +268,7 @@ impl AttributeParser {
         let wide = self.four_octet_as;
         let fault = match attribute.kind {
             kind::ORIGIN => match attribute.value {
-                [octet] => super::attributes::Origin::of(*octet)
+                [octet] => super::attributes::PathOrigin::of(*octet)
                     .map(|origin| attributes.origin = origin)
                     .ok_or(INVALID_ORIGIN),
                 _ => Err(ATTRIBUTE_LENGTH),
@@ -338,14 +338,14 @@ impl AttributeParser {
         let next_hop_len = reader.u8()?;
         let mut next_hop = Reader(reader.bytes(next_hop_len.into())?);
         reader.u8()?;
-        match Family::of(afi, safi) {
+        match AddressFamily::of(afi, safi) {
             // A link-local address may stand behind the global one (RFC 2545 §3).
-            Some(Family::Ipv6) if matches!(next_hop_len, 16 | 32) => {
+            Some(AddressFamily::Ipv6) if matches!(next_hop_len, 16 | 32) => {
                 self.update.next_hop_ipv6 = next_hop.ipv6();
-                self.update.announced_ipv6 = Prefix::parse_list(reader, Family::Ipv6)?;
+                self.update.announced_ipv6 = Prefix::parse_list(reader, AddressFamily::Ipv6)?;
             }
-            Some(Family::Ipv4) if next_hop_len == 4 => {
-                let prefixes = Prefix::parse_list(reader, Family::Ipv4)?;
+            Some(AddressFamily::Ipv4) if next_hop_len == 4 => {
+                let prefixes = Prefix::parse_list(reader, AddressFamily::Ipv4)?;
                 self.update.next_hop_ipv4 = next_hop.ipv4();
                 self.seen[usize::from(kind::NEXT_HOP)] = true;
                 self.update.announced_ipv4.extend(prefixes);
@@ -358,15 +358,15 @@ impl AttributeParser {
 
     fn parse_unreach(&mut self, value: &[u8]) -> Option<()> {
         let mut reader = Reader(value);
-        let family = Family::of(reader.u16()?, reader.u8()?);
+        let family = AddressFamily::of(reader.u16()?, reader.u8()?);
         let Some(family) = family else {
             return Some(());
         };
         let is_marker = reader.is_empty();
         let prefixes = Prefix::parse_list(reader, family)?;
         match family {
-            Family::Ipv4 => self.update.withdrawn_ipv4.extend(prefixes),
-            Family::Ipv6 => self.update.withdrawn_ipv6 = prefixes,
+            AddressFamily::Ipv4 => self.update.withdrawn_ipv4.extend(prefixes),
+            AddressFamily::Ipv6 => self.update.withdrawn_ipv6 = prefixes,
         }
         if is_marker && self.update.is_empty() {
             self.update.end_of_rib = Some(family);

@@ -7,10 +7,11 @@ use allosaur_bgp::routes::mrt;
 use allosaur_bgp::session::BgpSession;
 use allosaur_bgp::session::config::BgpSessionConfig;
 use allosaur_bgp::session::event::BgpState;
-use allosaur_bgp::wire::header::{EXTENDED_MESSAGE_LEN_MAX, HEADER_LEN, Header, emit_keepalive};
+use allosaur_bgp::wire::framing::{EXTENDED_MESSAGE_LEN_MAX, HEADER_LEN, emit_keepalive};
+use allosaur_bgp::wire::header::MessageHeader;
 use allosaur_bgp::wire::notification::Notification;
 use allosaur_bgp::wire::open::Open;
-use allosaur_bgp::wire::prefix::Family;
+use allosaur_bgp::wire::prefix::AddressFamily;
 use allosaur_bgp::wire::refresh::RouteRefresh;
 use allosaur_bgp::wire::update::{Update, UpdateFaults};
 
@@ -22,7 +23,7 @@ fn config() -> BgpSessionConfig {
         hold_time_s: 9,
         connect_retry_ns: 1_000_000_000,
         passive: false,
-        families: vec![Family::Ipv4, Family::Ipv6],
+        families: vec![AddressFamily::Ipv4, AddressFamily::Ipv6],
         extended_messages: true,
         restart_time_s: Some(120),
         next_hop_ipv4: Ipv4Addr::new(192, 0, 2, 1),
@@ -33,7 +34,7 @@ fn config() -> BgpSessionConfig {
 /// What is right for any bytes.
 pub(crate) fn check(bytes: &[u8]) {
     check_bodies(bytes);
-    for family in [Family::Ipv4, Family::Ipv6] {
+    for family in [AddressFamily::Ipv4, AddressFamily::Ipv6] {
         let _ = mrt::read(bytes, family, usize::MAX).map_err(|error| error.to_string());
     }
     for is_established in [false, true] {
@@ -104,7 +105,7 @@ fn check_session(bytes: &[u8], is_established: bool) {
     session.poll_transmit(3, 1 << 16, &mut out);
     let mut rest = out.as_slice();
     while !rest.is_empty() {
-        let header = Header::parse(rest, EXTENDED_MESSAGE_LEN_MAX);
+        let header = MessageHeader::parse(rest, EXTENDED_MESSAGE_LEN_MAX);
         let header = header.expect("ours is right").expect("ours is whole");
         rest = &rest[header.length..];
     }

@@ -7,11 +7,11 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use allosaur_bgp::wire::attributes::{AsSegment, Origin, PathAttributes, UnknownAttribute};
-use allosaur_bgp::wire::header::HEADER_LEN;
+use allosaur_bgp::wire::attributes::{AsSegment, PathAttributes, PathOrigin, UnknownAttribute};
+use allosaur_bgp::wire::framing::HEADER_LEN;
 use allosaur_bgp::wire::notification::Notification;
 use allosaur_bgp::wire::open::{Capability, Open};
-use allosaur_bgp::wire::prefix::{Family, Prefix};
+use allosaur_bgp::wire::prefix::{AddressFamily, Prefix};
 use allosaur_bgp::wire::update::{Update, UpdateFaults};
 use proptest::collection::vec;
 use proptest::option;
@@ -30,12 +30,12 @@ fn seeds_are_right() {
     assert!(count > 0);
 }
 
-fn prefix(family: Family) -> BoxedStrategy<Prefix> {
+fn prefix(family: AddressFamily) -> BoxedStrategy<Prefix> {
     let bits = any::<u128>();
     let of = move |(bits, length): (u128, u8)| {
         let address = match family {
-            Family::Ipv4 => IpAddr::V4(Ipv4Addr::from_bits(bits as u32)),
-            Family::Ipv6 => IpAddr::V6(Ipv6Addr::from_bits(bits)),
+            AddressFamily::Ipv4 => IpAddr::V4(Ipv4Addr::from_bits(bits as u32)),
+            AddressFamily::Ipv6 => IpAddr::V6(Ipv6Addr::from_bits(bits)),
         };
         Prefix::new(address, length).expect("a length of the family")
     };
@@ -52,7 +52,7 @@ fn segment() -> impl Strategy<Value = AsSegment> {
 
 prop_compose! {
     fn attributes()(
-        origin in prop_oneof![Just(Origin::Igp), Just(Origin::Egp), Just(Origin::Incomplete)],
+        origin in prop_oneof![Just(PathOrigin::Igp), Just(PathOrigin::Egp), Just(PathOrigin::Incomplete)],
         as_path in vec(segment(), 0..4),
         multi_exit_disc in option::of(any::<u32>()),
         local_pref in any::<u32>(),
@@ -79,10 +79,10 @@ prop_compose! {
 
 prop_compose! {
     fn update()(
-        withdrawn_ipv4 in vec(prefix(Family::Ipv4), 0..20),
-        withdrawn_ipv6 in vec(prefix(Family::Ipv6), 1..20),
-        announced_ipv4 in vec(prefix(Family::Ipv4), 1..20),
-        announced_ipv6 in vec(prefix(Family::Ipv6), 1..20),
+        withdrawn_ipv4 in vec(prefix(AddressFamily::Ipv4), 0..20),
+        withdrawn_ipv6 in vec(prefix(AddressFamily::Ipv6), 1..20),
+        announced_ipv4 in vec(prefix(AddressFamily::Ipv4), 1..20),
+        announced_ipv6 in vec(prefix(AddressFamily::Ipv6), 1..20),
         next_hop_ipv4 in any::<u32>(),
         next_hop_ipv6 in any::<u128>(),
         attributes in attributes(),
@@ -180,6 +180,6 @@ fn seeds_are_read() {
         let (_, faults) = Update::parse(&seed(number), true).expect("a right update");
         assert_eq!(faults, UpdateFaults::default());
     }
-    let table = allosaur_bgp::routes::mrt::read(&seed(6), Family::Ipv4, 9).expect("a table");
+    let table = allosaur_bgp::routes::mrt::read(&seed(6), AddressFamily::Ipv4, 9).expect("a table");
     assert_eq!(table.len(), 1);
 }
