@@ -8,13 +8,15 @@
 //! ([`poll_timeout`](AppCore::poll_timeout)). When a flow is gone, however it ended, it is
 //! [released](AppCore::release).
 //!
-//! `app_flows` has a core for applications that are a struct a flow.
+//! A core that tells its UDP flows apart itself is a [`Demultiplexer`], too. `app_flows` has a core for
+//! applications that are a struct a flow.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
 
 use super::buffers::BufferIndex;
 use super::counters::ApplicationCounters;
+use super::datagram::{Datagram, DatagramBatch};
 use super::end::ProgramEnd;
 use super::http::StatusClass;
 use super::variables::VariablePool;
@@ -43,12 +45,29 @@ pub struct AppFlowInfo {
 }
 
 /// The core on which an [`AppCore`] is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreInfo {
     /// Of its random numbers.
     pub seed: u64,
     /// What to add to the time that it is given for the time since 1970.
     pub unix_offset: Nanos,
+    /// Its place among the cores of its ports: what a connection id may carry, so that a load balancer
+    /// finds the core.
+    pub rank: u32,
+    /// How many these are.
+    pub cores: u32,
+}
+
+impl Default for CoreInfo {
+    /// The only one.
+    fn default() -> CoreInfo {
+        CoreInfo {
+            seed: 0,
+            unix_offset: 0,
+            rank: 0,
+            cores: 1,
+        }
+    }
 }
 
 /// A counter that an application declares: a row of the metrics registry.
@@ -170,6 +189,8 @@ pub enum Output {
     Data,
     /// The same with constant bytes of the profile, which are not copied.
     Buffer(BufferIndex),
+    /// UDP: send the bytes that it has written as datagrams. TCP: the same as [`Output::Data`].
+    Datagrams(DatagramBatch),
     /// UDP: from now on, end the flow after a silence of so many milliseconds.
     Keepalive(u32),
     /// It is through: the flow completes when all that was said is acknowledged. TCP: a FIN follows.
@@ -229,8 +250,50 @@ pub trait AppCore: Debug + Send {
         false
     }
 
+    /// It tells its UDP flows apart itself: their datagrams are given to this, and not to
+    /// [`handle_message`](AppCore::handle_message). Always the same answer: it is remembered.
+    fn demultiplexer(&mut self) -> Option<&mut dyn Demultiplexer> {
+        None
+    }
+
     /// A flow is gone; its number may be given again.
     fn release(&mut self, flow: AppFlow, variables: &mut VariablePool);
+}
+
+/// Whose a datagram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatagramRoute {
+    /// That of a flow of this core, which has it: the flow is asked what it has to say.
+    Flow(FlowId),
+    /// It begins a connection: [`AppCore::start`](AppCore::start) is the next call. Where that
+    /// cannot be (there are too many flows, we are the client, or a flow has these addresses and
+    /// ports already), [`discard`](Demultiplexer::discard) is.
+    Start,
+    /// Of no connection. What was written goes back to where it came from: a Retry, a version
+    /// negotiation, a stateless reset; nothing where nothing was written.
+    Reply,
+    /// Not one of this application: others are asked.
+    Unknown,
+}
+
+/// An [`AppCore`] that tells its flows apart itself, as QUIC does by the ids in its packets: a connection may
+/// move to other addresses and ports.
+///
+/// A flow is still made for each connection, by a template's rate or by the first datagram of a
+/// client, and has the addresses and ports that it began with. But every datagram is handed to this,
+/// with those that it came by, and it says whose it is: first where the flow table knows its
+/// addresses and ports, else before it is refused.
+pub trait Demultiplexer: Debug {
+    /// A datagram arrived. It is not kept. A reply is written behind what is in `out`, which is empty.
+    fn handle_datagram(
+        &mut self,
+        cx: &mut ApplicationContext<'_>,
+        datagram: &Datagram<'_>,
+        out: &mut Vec<u8>,
+    ) -> DatagramRoute;
+
+    /// No flow is made for the connection that the last datagram began.
+    fn discard(&mut self);
 }
 
 /// Makes the cores of the applications of one side of a template; data threads share it.

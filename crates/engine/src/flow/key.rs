@@ -1,6 +1,8 @@
 //! The key of a flow: its two ends in 16 bytes.
 
-use super::spaces::SpaceIndex;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::spaces::{AddressSpaces, SpaceIndex};
 
 /// The protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,6 +100,23 @@ impl FlowKey {
             | u128::from(self.local_port) << 48
             | u128::from(self.remote_port) << 32
             | u128::from(kind)
+    }
+
+    /// The addresses and ports: ours, and the others.
+    pub fn endpoints(&self, spaces: &AddressSpaces) -> (SocketAddr, SocketAddr) {
+        let long = self.space;
+        let long = long.and_then(|space| spaces.addresses(space, self.local, self.remote));
+        let (local, remote) = match long {
+            Some((local, remote)) => (IpAddr::V6(local), IpAddr::V6(remote)),
+            None => (
+                IpAddr::V4(Ipv4Addr::from(self.local)),
+                IpAddr::V4(Ipv4Addr::from(self.remote)),
+            ),
+        };
+        (
+            SocketAddr::new(local, self.local_port),
+            SocketAddr::new(remote, self.remote_port),
+        )
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::application::{
-    AppPlace, ApplicationIndex, ByteApplication, FlowApplication, PooledCore, SPARE_MAX, address,
-};
+use super::application::{AppPlace, ApplicationIndex, ByteApplication, FlowApplication, SPARE_MAX};
 use super::context::{FlowContext, Pools};
 use super::receive_buffer::ReceiveBuffer;
 use crate::app::{
@@ -124,7 +122,7 @@ impl FlowContext<'_> {
         })
     }
 
-    fn call_core<R>(
+    pub(super) fn call_core<R>(
         &mut self,
         core: usize,
         is_client: bool,
@@ -185,21 +183,19 @@ impl FlowContext<'_> {
         is_client: bool,
     ) -> FlowApplication {
         let pool = &mut self.pools.applications;
-        let address = address(factory);
-        let mut cores = pool.cores.iter();
-        let is_its =
-            |core: &Option<PooledCore>| core.as_ref().is_some_and(|held| held.factory == address);
-        let core = cores.position(is_its);
+        let core = pool.core_of(factory);
         let core = core.expect("a run has its cores before its flows");
         let index = pool.next_place();
         let info = self.flow_info(FlowId(index.0), key, is_client);
         let flow = self.call_core(core, is_client, |core, inner| core.start(inner, &info));
-        let held = self.pools.applications.cores[core].as_ref();
+        let held = self.pools.applications.cores[core].as_mut();
+        let held = held.expect("a core is there as long as its runs");
         let place = AppPlace {
             core,
             flow,
             is_client,
-            wants_acknowledged: held.is_some_and(|held| held.core.wants_acknowledged()),
+            wants_acknowledged: held.core.wants_acknowledged(),
+            demultiplexes: held.core.demultiplexer().is_some(),
         };
         match &mut self.pools.applications.places[index.0 as usize] {
             Some(it) => it.renew(place, *key),

@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
+use super::batch::BatchProgress;
 use super::receive_buffer::ReceiveBuffer;
-use crate::app::{AppCore, AppFlow, ApplicationFactory, CoreInfo, ProgramEnd, ProgramRun, Wakes};
+use crate::app::{
+    AppCore, AppFlow, ApplicationFactory, CoreInfo, FlowId, ProgramEnd, ProgramRun, Wakes,
+};
 use crate::flow::FlowKey;
 use crate::tcp::Seq;
 
@@ -32,6 +35,8 @@ pub(super) struct AppPlace {
     pub(super) is_client: bool,
     /// See [`AppCore::wants_acknowledged`].
     pub(super) wants_acknowledged: bool,
+    /// See [`AppCore::demultiplexer`].
+    pub(super) demultiplexes: bool,
 }
 
 /// An application over bytes, and what its flow keeps for it.
@@ -56,6 +61,8 @@ pub(super) struct ByteApplication {
     pub(super) has_received: bool,
     /// The peer was done before it ended.
     pub(super) was_peer_closed: bool,
+    /// The datagrams that the message to send is, where it is some.
+    pub(super) batch: Option<BatchProgress>,
     /// It has nothing to say until it is called again: it was asked, and there was room.
     pub(super) is_idle: bool,
     /// Its flow is gone.
@@ -76,6 +83,7 @@ impl ByteApplication {
             end: ProgramEnd::None,
             has_received: false,
             was_peer_closed: false,
+            batch: None,
             is_idle: false,
             is_free: false,
         }
@@ -99,6 +107,8 @@ pub(super) struct PooledCore {
     pub(super) core: Box<dyn AppCore>,
     /// Runs that have it.
     holders: u32,
+    /// The datagram that it was handed begins a connection, for which a flow is being made.
+    begins: bool,
 }
 
 /// The address only tells factories apart.
@@ -141,6 +151,7 @@ impl ApplicationPool {
                 factory: address(factory),
                 core: factory.core(info),
                 holders: 1,
+                begins: false,
             });
             match self.cores.iter_mut().find(|core| core.is_none()) {
                 Some(place) => *place = made,
@@ -172,12 +183,64 @@ impl ApplicationPool {
         held.find(|held| held.factory == address)
     }
 
+    /// The core of a factory, by its place.
+    pub(super) fn core_of(&self, factory: &Arc<dyn ApplicationFactory>) -> Option<usize> {
+        let address = address(factory);
+        let is_its = |core: &Option<PooledCore>| {
+            let held = core.as_ref();
+            held.is_some_and(|held| held.factory == address)
+        };
+        self.cores.iter().position(is_its)
+    }
+
+    /// The core of a factory, by its place, where it tells its UDP flows apart itself.
+    pub fn demultiplexer_of(&mut self, factory: &Arc<dyn ApplicationFactory>) -> Option<usize> {
+        let core = self.core_of(factory)?;
+        let held = self.cores[core].as_mut()?;
+        held.core.demultiplexer().is_some().then_some(core)
+    }
+
+    /// The datagram that a core was handed begins a connection: the next flow that is made is its.
+    pub fn begin(&mut self, core: usize) {
+        if let Some(held) = &mut self.cores[core] {
+            held.begins = true;
+        }
+    }
+
+    /// Whether a datagram began the flow that was made last, so that the core has it. Once.
+    pub(super) fn take_begun(&mut self, core: usize) -> bool {
+        let held = self.cores[core].as_mut();
+        held.is_some_and(|held| std::mem::take(&mut held.begins))
+    }
+
+    /// Where no flow was made for what a datagram began, see
+    /// [`Demultiplexer::discard`](crate::app::Demultiplexer::discard).
+    pub fn discard_begun(&mut self, core: usize) {
+        if !self.take_begun(core) {
+            return;
+        }
+        let held = self.cores[core].as_mut();
+        if let Some(demultiplexer) = held.and_then(|held| held.core.demultiplexer()) {
+            demultiplexer.discard();
+        }
+    }
+
+    /// Has a flow called soon.
+    pub(super) fn wake(&mut self, flow: FlowId) {
+        self.wakes.push(flow);
+    }
+
+    /// The key of a flow; `None` where it is gone.
+    pub fn key_of(&self, flow: FlowId) -> Option<FlowKey> {
+        let it = self.places.get(flow.0 as usize)?.as_ref();
+        it.filter(|it| !it.is_free).map(|it| it.key)
+    }
+
     /// A flow that another woke, and its key.
     pub fn pop_woken(&mut self) -> Option<FlowKey> {
         while let Some(flow) = self.wakes.pop() {
-            let it = self.places.get(flow.0 as usize).and_then(Option::as_ref);
-            if let Some(it) = it.filter(|it| !it.is_free) {
-                return Some(it.key);
+            if let Some(key) = self.key_of(flow) {
+                return Some(key);
             }
         }
         None
@@ -218,6 +281,16 @@ impl ApplicationPool {
     pub(super) fn has_heard_all(&self, index: ApplicationIndex) -> bool {
         let it = self.places[index.0 as usize].as_ref();
         it.is_some_and(|it| it.has_ended && !it.is_peer_closed && it.received.unread() == 0)
+    }
+
+    /// Whether the core of one tells its flows apart itself.
+    pub(super) fn is_demultiplexed(&self, index: ApplicationIndex) -> bool {
+        self.look(index).is_some_and(|it| it.place.demultiplexes)
+    }
+
+    /// Whether one has datagrams to send.
+    pub(super) fn has_batch(&self, index: ApplicationIndex) -> bool {
+        self.look(index).is_some_and(|it| it.batch.is_some())
     }
 
     /// Bytes that wait for one.

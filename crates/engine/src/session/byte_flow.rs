@@ -4,6 +4,7 @@
 use allosaur_packet::transport::tcp::TcpFlags;
 
 use super::application::{ApplicationIndex, ByteApplication, FlowApplication};
+use super::batch::BatchProgress;
 use super::context::{FlowContext, FlowStatus};
 use super::flow::{FlowTransport, Session, SessionFlag};
 use super::links::segment_bytes_max;
@@ -159,6 +160,12 @@ impl Session {
                 Output::EndProgram(end) | Output::Ended(end) => end,
                 _ => it.end,
             };
+            it.batch = match output {
+                Output::Datagrams(batch) => Some(BatchProgress::new(batch)),
+                // A batch without bytes was no message, so it is not how this one goes out.
+                Output::Data | Output::Buffer(_) => None,
+                _ => it.batch,
+            };
             self.say(cx, output, bytes);
             if matches!(output, Output::Ended(_)) {
                 // It is judged before anything else is said.
@@ -202,7 +209,8 @@ impl Session {
 
     /// Does what an application wants; `bytes` are what it wrote.
     fn say(&mut self, cx: &mut FlowContext<'_>, output: Output, bytes: Vec<u8>) {
-        let buffer = if output == Output::Data {
+        let is_written = matches!(output, Output::Data | Output::Datagrams(_));
+        let buffer = if is_written {
             cx.pools.outboxes.keep(bytes)
         } else {
             cx.pools.outboxes.put_spare(bytes);
@@ -234,7 +242,7 @@ impl Session {
                 self.flags.set(SessionFlag::Closing);
             }
             Output::Reset => self.reset(cx.now),
-            Output::Data | Output::Buffer(_) | Output::Ended(_) => {}
+            Output::Data | Output::Datagrams(_) | Output::Buffer(_) | Output::Ended(_) => {}
         }
     }
 }

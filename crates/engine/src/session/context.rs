@@ -1,7 +1,5 @@
 //! What a flow works with in each call, and what it leaves behind.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
 use allosaur_packet::shared_payload::SharedPayload;
 
 use super::app_latency::{Connections, LatencyCounters};
@@ -183,20 +181,11 @@ impl FlowContext<'_> {
 
     /// What an application over bytes is told of a flow.
     pub(super) fn flow_info(&self, id: FlowId, key: &FlowKey, is_client: bool) -> AppFlowInfo {
-        let spaces = &self.pools.spaces;
-        let long = key.space.filter(|_| key.scope.is_v6());
-        let long = long.and_then(|space| spaces.addresses(space, key.local, key.remote));
-        let (local, remote) = match long {
-            Some((local, remote)) => (IpAddr::V6(local), IpAddr::V6(remote)),
-            None => (
-                IpAddr::V4(Ipv4Addr::from(key.local)),
-                IpAddr::V4(Ipv4Addr::from(key.remote)),
-            ),
-        };
+        let (local, remote) = key.endpoints(&self.pools.spaces);
         AppFlowInfo {
             id,
-            local: SocketAddr::new(local, key.local_port),
-            remote: SocketAddr::new(remote, key.remote_port),
+            local,
+            remote,
             is_client,
             template: self.template,
         }

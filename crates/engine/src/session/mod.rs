@@ -7,6 +7,7 @@
 //! | how it begins, and how it is ended | `open`, `close` |
 //! | how messages travel | `udp_transport` with `udp` |
 //! | what runs on it | `application`: a program, or an application over bytes, called in `app_calls` |
+//! | datagrams of one that tells its flows apart itself | `datagrams`, `batch` |
 //! | bytes for the latter | `byte_flow`, `receive_buffer` |
 //! | what TCP still has to send | `outbox`, with bytes of applications in `owned_buffers` |
 //! | what is left of it in TIME-WAIT | `time_wait` |
@@ -18,10 +19,12 @@
 mod app_calls;
 pub mod app_latency;
 mod application;
+mod batch;
 mod begin_time;
 mod byte_flow;
 mod close;
 mod context;
+mod datagrams;
 mod events;
 mod flow;
 mod flow_times;

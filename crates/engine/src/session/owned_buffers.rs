@@ -12,12 +12,12 @@ const SPARE_BYTES_MAX: usize = 32 << 10;
 
 impl OutboxPool {
     /// An empty buffer for an application to write into.
-    pub(super) fn take_spare(&mut self) -> Vec<u8> {
+    pub fn take_spare(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
     /// A buffer that nobody needs any more.
-    pub(super) fn put_spare(&mut self, mut bytes: Vec<u8>) {
+    pub fn put_spare(&mut self, mut bytes: Vec<u8>) {
         if self.spare.len() < SPARE_MAX && bytes.capacity() <= SPARE_BYTES_MAX {
             bytes.clear();
             self.spare.push(bytes);

@@ -42,9 +42,17 @@ impl Udp {
     }
 
     /// Something arrived.
-    pub(super) fn note_received(&mut self, now: Nanos) {
+    fn note_received(&mut self, now: Nanos) {
         self.active_at = Tight::new(now);
         self.heard = self.heard.saturating_add(1);
+    }
+
+    /// A message of so many bytes arrived.
+    #[inline]
+    pub(super) fn note_message(&mut self, now: Nanos, bytes: usize, counters: &mut UdpCounters) {
+        self.note_received(now);
+        counters.rcvpkt += 1;
+        counters.rcvbyte += bytes as u64;
     }
 
     /// Whether more than one message arrived.

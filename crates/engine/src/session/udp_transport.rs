@@ -9,22 +9,24 @@ use super::flow::{FlowTransport, Session, SessionFlag};
 use super::measure::{look_at, note_first_byte};
 use super::surroundings::Surroundings;
 use super::wire::Content;
+use crate::app::EcnCodepoint;
 use crate::tcp::Progress;
 use crate::time::MICROSECOND;
 
 impl Session {
-    /// A datagram arrived.
+    /// A datagram arrived; `ecn` tells its bits of ECN, where somebody asks. A call, so that segments of
+    /// TCP save no registers for it.
+    #[inline(never)]
     pub fn handle_datagram(
         &mut self,
         cx: &mut FlowContext<'_>,
         tx: &mut impl FrameTx,
         message: &[u8],
+        ecn: impl FnOnce() -> Option<EcnCodepoint>,
     ) -> FlowStatus {
         let whose = self.whose();
         if let FlowTransport::Udp(udp) = &mut self.transport {
-            udp.note_received(cx.now);
-            cx.counters.udp.rcvpkt += 1;
-            cx.counters.udp.rcvbyte += message.len() as u64;
+            udp.note_message(cx.now, message.len(), &mut cx.counters.udp);
             if let Some(stamp) = &mut udp.stamp {
                 let now_us = (cx.now / MICROSECOND) as u32;
                 stamp.receive(now_us, message, &mut cx.counters.latency);
@@ -38,6 +40,10 @@ impl Session {
                 }
                 FlowApplication::Bytes(index) => {
                     let index = *index;
+                    if cx.pools.applications.is_demultiplexed(index) {
+                        self.demultiplex(cx, tx, index, (message, ecn()));
+                        return self.drive(cx, tx);
+                    }
                     let is_first = cx.with_bytes(index, |cx, it| {
                         it.is_idle = false;
                         cx.call(it.place, |core, flow, inner| {
@@ -70,7 +76,7 @@ impl Session {
         cx.headers.frame_bytes_max.saturating_sub(header_bytes)
     }
 
-    /// Sends the message that waits.
+    /// Sends the message or the batch of datagrams that waits.
     pub(super) fn transmit_message(
         &mut self,
         cx: &mut FlowContext<'_>,
@@ -80,6 +86,11 @@ impl Session {
             return Progress::Done;
         };
         if let Some(buffer) = udp.message() {
+            if let FlowApplication::Bytes(index) = self.application {
+                if cx.pools.applications.has_batch(index) {
+                    return self.transmit_batch(cx, tx, index);
+                }
+            }
             let (link, spaces) = (cx.pools.links.at(self.link), &cx.pools.spaces);
             let surroundings = Surroundings::new(&self.key, link, spaces, cx.headers);
             let envelope = surroundings.envelope(self.identification);

@@ -9,12 +9,12 @@ use super::entry::FlowFlags;
 use super::open::FlowSpec;
 use super::run::{Run, place};
 use super::rx::{Arrived, Frame, space_of};
+use super::slow_path::Routed;
 use super::{Disposition, FlowPortInfo, RunIndex, StatefulEngine};
 use crate::app::Transport;
 use crate::flow::{FlowIndex, FlowKey, Protocol};
 use crate::session::wire::{self, Addresses, Arrival, Content, Damage, Envelope, Refusal};
 use crate::session::{FrameTx, LinkAddresses, Session};
-use crate::tcp::Segment;
 use crate::template::{Blackhole, Server, Side, TemplateIndex};
 use crate::time::Nanos;
 use crate::transmit::TxQueues;
@@ -41,6 +41,9 @@ impl StatefulEngine {
         }
         let is_other = self.passes_unmatched >> key.port & 1 == 1;
         if side == Side::Client {
+            if self.demultiplexes() && self.route_to_clients(now, key, frame, tx_queues) {
+                return Disposition::Flow;
+            }
             if is_other {
                 return Disposition::Unmatched;
             }
@@ -78,7 +81,9 @@ impl StatefulEngine {
                 .badsyn += 1;
             return Disposition::Unmatched;
         }
-        if !run.is_closed {
+        if run.demultiplexes(Side::Server) {
+            self.accept_datagram(now, key, host, frame, tx_queues);
+        } else if !run.is_closed {
             self.accept(now, key, host, frame, tx_queues);
         }
         Disposition::Flow
@@ -177,8 +182,36 @@ impl StatefulEngine {
         }
         self.with_flow(now, index, tx_queues, |session, cx, tx| match arrival {
             Arrival::Tcp(_) => session.begin(cx, tx),
-            Arrival::Udp(bytes) => session.handle_datagram(cx, tx, frame.message(bytes)),
+            Arrival::Udp(bytes) => {
+                session.handle_datagram(cx, tx, frame.message(bytes), || frame.ecn())
+            }
         });
+    }
+
+    /// The same in a run where applications of servers tell their flows apart themselves: they are asked
+    /// first.
+    #[cold]
+    #[inline(never)]
+    fn accept_datagram(
+        &mut self,
+        now: Nanos,
+        key: &FlowKey,
+        host: Host,
+        frame: &Frame<'_>,
+        tx_queues: &mut impl TxQueues,
+    ) {
+        let whose = (host.run, host.template, Side::Server);
+        let routed = self.route_datagram(now, whose, key, frame, tx_queues);
+        if matches!(routed, Routed::Done | Routed::Unknown) {
+            return;
+        }
+        // Connections that a run has may move while it ends, but none begins.
+        if self.run(host.run).is_some_and(|run| !run.is_closed) {
+            self.accept(now, key, host, frame, tx_queues);
+        }
+        if let Routed::Start(core) = routed {
+            self.pools.applications.discard_begun(core);
+        }
     }
 
     /// The first bytes of a flow are there: they say which template serves it. `false` when none
@@ -276,7 +309,12 @@ impl StatefulEngine {
             sent: &mut self.sent,
         };
         let info = self.ports[usize::from(key.port)].as_ref();
-        frame.answer(&reset, info.expect("a frame came to it"), &mut tx);
+        frame.answer(
+            &Content::Tcp(&reset),
+            &[],
+            info.expect("a frame came to it"),
+            &mut tx,
+        );
     }
 
     pub(super) fn count_refusal(&mut self, side: Side, refusal: Refusal) -> Disposition {
@@ -356,8 +394,14 @@ impl Frame<'_> {
         }
     }
 
-    /// Sends a segment back; without room it is lost.
-    fn answer(&self, segment: &Segment, info: &FlowPortInfo, tx: &mut impl FrameTx) {
+    /// Sends a segment or datagram back, with this data; without room it is lost.
+    pub(super) fn answer(
+        &self,
+        content: &Content<'_>,
+        data: &[u8],
+        info: &FlowPortInfo,
+        tx: &mut impl FrameTx,
+    ) {
         let link = self.reply_link(info, false);
         let addresses = match self.received.addresses {
             Addresses::V4(from, to) => Addresses::V4(to, from),
@@ -371,9 +415,15 @@ impl Frame<'_> {
             time_to_live: 64,
             identification: 0,
         };
-        let content = Content::Tcp(segment);
-        tx.send(envelope.frame_bytes(&content), |frame| {
-            envelope.write(&content, frame, |_| Sum::default());
+        let bytes = envelope.frame_bytes(content);
+        if bytes > info.frame_bytes_max {
+            return;
+        }
+        tx.send(bytes, |frame| {
+            envelope.write(content, frame, |place| {
+                place.copy_from_slice(data);
+                Sum::of(data)
+            });
         });
     }
 }

@@ -33,12 +33,7 @@ impl StatefulEngine {
             let Some(key) = self.pools.applications.pop_woken() else {
                 break;
             };
-            let flow = self.find(key.packed()).filter(|index| !index.is_in_fifo());
-            let is_open = |index: &FlowIndex| {
-                let entry = self.flows.at(*index);
-                entry.is_some_and(|entry| !entry.is(FlowFlags::Lingering))
-            };
-            if let Some(index) = flow.filter(is_open) {
+            if let Some(index) = self.open_flow(key.packed()) {
                 self.with_flow(now, index, tx_queues, |session, cx, tx| {
                     session.handle_woken(cx, tx)
                 });

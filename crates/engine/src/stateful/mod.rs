@@ -8,7 +8,7 @@
 //! | who begins flows, from which port | `clients`, `client_pool`, `rss_ports` |
 //! | how fast | `pace` |
 //! | frames that arrive, in bursts, and whose they are | `rx`; those that are not as most are `slow_path`, `admit` |
-//! | those of no flow: who serves them | `accept` |
+//! | those of no flow: who serves them | `accept`, and `slow_path` where an application tells its flows apart itself |
 //! | what they will need, read beforehand | `look_ahead` |
 //! | flows that only wait | `time_wait` |
 //! | flows at work, and what is known of each | `dispatch`, `entry` |
@@ -236,13 +236,13 @@ impl StatefulEngine {
                 if place >= self.runs.len() {
                     self.runs.resize_with(place + 1, || None);
                 }
-                let info = CoreInfo {
-                    seed: self.seed,
-                    unix_offset: self.unix_offset,
-                };
+                let info = self.core_info();
                 let applications = &mut self.pools.applications;
                 applications.hold_cores(profile.applications(), &info);
+                let sides = [Side::Client, Side::Server];
+                let demultiplexed = sides.map(|side| self.demultiplexed(&profile, side));
                 let made = Run::new(profile, &ports, until, limits, clients == 0);
+                let made = made.with_demultiplexed(demultiplexed);
                 let before = self.runs[place].replace(made);
                 self.release_cores(before.as_ref());
                 self.retire(run);
@@ -278,6 +278,18 @@ impl StatefulEngine {
             | StatefulCommand::SetTopology(_)
             | StatefulCommand::EnableClients { .. }
             | StatefulCommand::SetIgnored(_) => self.set(command),
+        }
+    }
+
+    /// What the applications of this core are told of it.
+    fn core_info(&self) -> CoreInfo {
+        let share = self.ports.iter().flatten().map(|info| info.share).next();
+        let share = share.unwrap_or(PoolShare::ONLY);
+        CoreInfo {
+            seed: self.seed,
+            unix_offset: self.unix_offset,
+            rank: share.rank,
+            cores: share.cores,
         }
     }
 

@@ -1,10 +1,10 @@
 //! What can be seen of flows, one by one.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use super::entry::FlowFlags;
 use super::{RunIndex, StatefulEngine};
-use crate::flow::{AddressSpaces, FlowKey};
+use crate::flow::FlowKey;
 use crate::session::BeginTime;
 use crate::tcp::Info;
 use crate::template::{Side, TemplateIndex};
@@ -38,7 +38,7 @@ impl StatefulEngine {
         };
         let mut show =
             |key: &FlowKey, whose: (TemplateIndex, Side), began: BeginTime, tcp: Info| {
-                let (local, remote) = ends(key, &self.pools.spaces);
+                let (local, remote) = key.endpoints(&self.pools.spaces);
                 each(FlowRecord {
                     local,
                     remote,
@@ -71,20 +71,4 @@ impl StatefulEngine {
             show(&rest.key(), (template, side), rest.begin_time(), tcp);
         }
     }
-}
-
-fn ends(key: &FlowKey, spaces: &AddressSpaces) -> (SocketAddr, SocketAddr) {
-    let long = key.space;
-    let long = long.and_then(|number| spaces.addresses(number, key.local, key.remote));
-    let (local, remote) = match long {
-        Some((local, remote)) => (IpAddr::V6(local), IpAddr::V6(remote)),
-        None => (
-            IpAddr::V4(Ipv4Addr::from(key.local)),
-            IpAddr::V4(Ipv4Addr::from(key.remote)),
-        ),
-    };
-    (
-        SocketAddr::new(local, key.local_port),
-        SocketAddr::new(remote, key.remote_port),
-    )
 }

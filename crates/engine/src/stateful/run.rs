@@ -77,6 +77,8 @@ pub(super) struct Run {
     cause: EndCause,
     /// Its end was told.
     pub(super) has_ended: bool,
+    /// By side: one template of each application that tells its flows apart itself.
+    pub(super) demultiplexed: [Vec<TemplateIndex>; 2],
 }
 
 impl Run {
@@ -115,8 +117,23 @@ impl Run {
             left: Vec::new(),
             cause: EndCause::Done,
             has_ended: false,
+            demultiplexed: Default::default(),
             profile,
         }
+    }
+
+    /// Datagrams that no flow has are shown to the applications of these templates, by side.
+    pub(super) fn with_demultiplexed(self, demultiplexed: [Vec<TemplateIndex>; 2]) -> Run {
+        Run {
+            demultiplexed,
+            ..self
+        }
+    }
+
+    /// Whether any application of this side tells its flows apart itself.
+    #[inline]
+    pub(super) fn demultiplexes(&self, side: Side) -> bool {
+        !self.demultiplexed[place(side)].is_empty()
     }
 
     /// Where one side of a template counts.

@@ -260,7 +260,9 @@ impl StatefulEngine {
                 let segment = coalesced.as_ref().unwrap_or(segment);
                 session.handle_segment(cx, tx, segment, frame.data)
             }
-            Arrival::Udp(bytes) => session.handle_datagram(cx, tx, frame.message(*bytes)),
+            Arrival::Udp(bytes) => {
+                session.handle_datagram(cx, tx, frame.message(*bytes), || frame.ecn())
+            }
         });
         coalesced.map_or(1, |segment| 1 + segment.coalesced as usize)
     }

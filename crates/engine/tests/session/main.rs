@@ -246,14 +246,18 @@ impl World {
                 (Some(session), Arrival::Tcp(segment)) => {
                     session.handle_segment(cx, queue, &segment, message)
                 }
-                (Some(session), Arrival::Udp(_)) => session.handle_datagram(cx, queue, message),
+                (Some(session), Arrival::Udp(_)) => {
+                    session.handle_datagram(cx, queue, message, || None)
+                }
                 (None, Arrival::Tcp(segment)) if end == 1 => {
                     let new = Session::accept(cx, key, link(1), Seq(77), &segment);
                     session.insert(new).begin(cx, queue)
                 }
                 (None, Arrival::Udp(_)) if end == 1 => {
                     let new = Session::accept_datagram(cx, key, link(1));
-                    session.insert(new).handle_datagram(cx, queue, message)
+                    session
+                        .insert(new)
+                        .handle_datagram(cx, queue, message, || None)
                 }
                 // Who is gone would answer with a reset.
                 (None, _) => FlowStatus::Open(None),

@@ -135,6 +135,9 @@ impl TxQueues for Queues {
     }
 }
 
+/// Changes a frame that left a port, as a router does.
+pub(crate) type Rewriter = Box<dyn FnMut(PortIndex, &mut [u8])>;
+
 /// A core and its link.
 pub(crate) struct World {
     pub(crate) now: Nanos,
@@ -150,6 +153,8 @@ pub(crate) struct World {
     pub(crate) late_ppm: u64,
     /// Frames that get nowhere.
     pub(crate) loses: fn(&[u8]) -> bool,
+    /// What a router on the way does to frames.
+    pub(crate) rewrites: Option<Rewriter>,
     /// The longest frame that gets anywhere.
     pub(crate) frame_bytes_max: usize,
     /// Longer ones, with the port that they left.
@@ -200,6 +205,7 @@ impl World {
             doubled_ppm: 0,
             late_ppm: 0,
             loses: |_| false,
+            rewrites: None,
             frame_bytes_max: usize::MAX,
             too_long: Vec::new(),
             random: 1,
@@ -348,6 +354,11 @@ impl World {
             for frame in std::mem::take(&mut self.queues.0[port].frames) {
                 if let Some(heard) = &mut self.heard {
                     heard.push((port as PortIndex, frame.bytes()));
+                }
+                let mut frame = frame;
+                if let Some(rewrite) = &mut self.rewrites {
+                    frame = Frame::whole(frame.bytes());
+                    rewrite(port as PortIndex, &mut frame.head);
                 }
                 let bytes = frame.bytes();
                 if bytes.len() > self.frame_bytes_max {

@@ -338,7 +338,7 @@ impl<A: Application> TlsFlow<A> {
             let (said, plaintext) = (&mut shared.inner, &mut shared.plaintext);
             let output = self.inner.poll_output(said, inner, room, plaintext)?;
             match output {
-                Output::Data => return self.write_plaintext(shared, out),
+                Output::Data | Output::Datagrams(_) => return self.write_plaintext(shared, out),
                 Output::Buffer(buffer) if shared.buffers.len(buffer) > 0 => {
                     self.sending = Some((buffer, 0));
                 }
