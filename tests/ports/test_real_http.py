@@ -170,6 +170,7 @@ def test_curl_is_served_by_ours(is_tls: bool, people: Any, real: ModuleType, tal
         chunks = ["-H", "Transfer-Encoding: chunked", "--data-binary", "y" * 10_000]
         assert real.curl(people, f"{base}/upload", *options, *chunks)[1] == 0
         assert real.curl(people, f"{base}/file", "--http1.0", *options) == whole
+        talks.wait_until(lambda: counted(client, "server").get("http_responses.200") == 24)
         found = counted(client, "server")
     assert failures(found) == {}
     assert found["http_requests.GET"] == found["http_responses.200"] == 24

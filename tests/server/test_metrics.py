@@ -385,7 +385,9 @@ def test_ends_of_flows(scrape: Scrape, rpc: Rpc) -> None:
             elif not name.startswith("http_"):
                 series = "allosaur_flow_outcomes_total"
                 assert scrape(series, profile="_", side=side, outcome=name) == count, name
-    assert told["applications"] == [] and told["times"].pop("handshake") == {"count": 0}
+    assert told["applications"] == []
+    for name in ("handshake", "response_begin", "response"):
+        assert told["times"].pop(name) == {"count": 0}
     for name, times in told["times"].items():
         assert times["count"] == told["client"]["completed"], name
         assert scrape(f"allosaur_flow_{name}_seconds_count", profile="_") == times["count"]
@@ -542,6 +544,7 @@ def test_the_guide_shows_all_that_is_there(scrape: Scrape, metric_rows: Mapping[
     missing = shown.keys() - {name for name, (_, labels) in real.items() if labels}
     assert not [name for name in missing if shown[name].always]
     others = "tcps_|udps_|app_latency|allosaur_emulation_|allosaur_tls_|flow_handshake"
+    others += "|allosaur_http_|flow_response"
     assert all(re.search(others, name) for name in missing), missing
 
 
