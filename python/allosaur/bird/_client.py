@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 from .._errors import NoServerError, STLError, STLRpcError, STLTimeoutError
+from ..rpc._fragments import pieces
 from ..rpc._rpc import Rpc
 from ..rpc._transport import Transport, ZmqTransport
 
@@ -16,9 +16,8 @@ from ..rpc._transport import Transport, ZmqTransport
 _VERSION = "1.0"
 #: How long an answer may take, in seconds: BIRD reads a million routes before it comes.
 SYNC_TIMEOUT = 120.0
-#: Characters of the first fragment of a configuration, and of the others. The server may know the whole by
-#: its MD5, which comes with the first.
-_FIRST_FRAGMENT, _FRAGMENT = 1_000, 400_000
+#: Characters of a fragment of a configuration after the first.
+_FRAGMENT_CHARS = 400_000
 _MORE = "send_another_frag"
 #: What an answer to a configuration that BIRD does not take begins with.
 _REFUSED = "Unable to parse the line:"
@@ -141,7 +140,7 @@ class PyBirdClient:
         """
         handler = self._own_handler()
         answer = _MORE
-        for fragment in _fragments(new_cfg):
+        for fragment in pieces(new_cfg, _FRAGMENT_CHARS):
             answer = str(self._call("set_config", handler=handler, **fragment))
             if answer != _MORE:
                 break
@@ -192,17 +191,3 @@ class PyBirdClient:
     def _close(self) -> None:
         self._rpc = None
         self._transport.close()
-
-
-def _fragments(text: str) -> Iterator[dict[str, Any]]:
-    """The parts of a configuration as the server takes them."""
-    starts = [0, *range(_FIRST_FRAGMENT, len(text), _FRAGMENT)]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        fragment: dict[str, Any] = {"fragment": text[start:end]}
-        if start == 0:
-            fragment["frag_first"] = True
-        if end == len(text):
-            fragment["frag_last"] = True
-        elif start == 0:
-            fragment["md5"] = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-        yield fragment

@@ -34,11 +34,13 @@ mod ports;
 mod profile_name;
 mod reply;
 mod server;
+pub(crate) mod split_mix;
 pub mod stateful;
 pub mod stateless;
 #[cfg(test)]
 mod tests;
 mod time;
+pub(crate) mod upload;
 pub mod worker_command;
 
 use std::ops::ControlFlow;

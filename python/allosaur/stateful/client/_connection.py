@@ -9,7 +9,7 @@ from typing import Any
 from ..._errors import STLArgumentError, STLError, STLTimeoutError
 from ...client._connection import Connection
 from ...client._places import ALL_PROFILES
-from ._fragments import upload
+from ...rpc._fragments import upload
 from ._session import BUSY, State, StatefulSession
 
 #: What a method takes as ``pid_input``: the name of a profile, "*" for all, or several names.

@@ -1,9 +1,11 @@
 //! The strings that prove a handshake or an ownership: eight letters and digits.
 
-/// Draws strings from a seed (SplitMix64, Steele et al. 2014).
+use crate::control::split_mix::SplitMix64;
+
+/// Draws strings from a seed.
 #[derive(Clone, Debug)]
 pub(in crate::control) struct Secrets {
-    state: u64,
+    random: SplitMix64,
 }
 
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -11,7 +13,9 @@ const LENGTH: usize = 8;
 
 impl Secrets {
     pub(in crate::control) fn new(seed: u64) -> Secrets {
-        Secrets { state: seed }
+        Secrets {
+            random: SplitMix64::new(seed),
+        }
     }
 
     /// The next string.
@@ -20,12 +24,8 @@ impl Secrets {
     }
 
     fn letter(&mut self) -> char {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        char::from(ALPHABET[(z % ALPHABET.len() as u64) as usize])
+        let place = self.random.bits() % ALPHABET.len() as u64;
+        char::from(ALPHABET[place as usize])
     }
 }
 

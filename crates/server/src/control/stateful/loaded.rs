@@ -8,8 +8,9 @@ use allosaur_engine::template::{CompiledProfile, Layout};
 use allosaur_engine::time::Nanos;
 
 use super::run::Run;
-use super::upload::{Text, Upload};
+use super::upload::Text;
 use crate::control::core::pending::Wait;
+use crate::control::upload::Upload;
 
 /// A profile.
 #[derive(Debug, Default)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use allosaur_engine::stateful::topology::Topology as Routes;
 use serde_json::Value;
 
-use super::upload::{Text, Upload};
+use super::upload::Text;
+use crate::control::upload::Upload;
 
 /// The topology that is loaded, and what is on its way.
 #[derive(Debug, Default)]

@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::loaded::{Clearing, Profile, wrong_state};
 use super::run::Run;
 use super::state::Stateful;
-use super::upload::{Upload, not_begun};
+use super::upload::{finish, not_begun};
 use crate::control::config::View;
 use crate::control::core::Core;
 use crate::control::core::port::Port;
@@ -31,6 +31,7 @@ use crate::control::domain::Others;
 use crate::control::profile_name::{ALL_PROFILES, DEFAULT_PROFILE};
 use crate::control::reply::{Reply, reply};
 use crate::control::time::seconds_since;
+use crate::control::upload::Upload;
 
 /// How often it is looked whether a profile may go.
 const LOOK_INTERVAL: Nanos = 10 * MILLISECOND;
@@ -146,12 +147,12 @@ impl Stateful {
             self.profile(name)?;
             self.check_room(name, fragment.text.len())?;
             let upload = &mut self.profile_mut(name)?.upload;
-            upload.as_mut().ok_or_else(not_begun)?.add(&fragment);
+            upload.as_mut().ok_or_else(not_begun)?.add(fragment.text);
         }
         if fragment.is_last {
             let profile = self.profile_mut(&fragment.profile)?;
             let upload = profile.upload.take().ok_or_else(not_begun)?;
-            profile.text = Some(upload.finish()?);
+            profile.text = Some(finish(upload)?);
             self.set_phase(
                 control,
                 &fragment.profile,
@@ -201,7 +202,7 @@ impl Stateful {
         profile.text = None;
         self.check_room(name, fragment.text.len())?;
         let profile = self.profile_mut(name)?;
-        profile.upload = Some(Upload::begin(fragment));
+        profile.upload = Some(Upload::begin(fragment.text, fragment.md5));
         profile.compiled = [None, None];
         self.set_phase(control, name, StatefulPhase::Idle, now_ns);
         Ok(())

@@ -19,9 +19,10 @@ use serde_json::Value;
 
 use super::loaded_topology::Topology;
 use super::state::Stateful;
-use super::upload::{Text, Upload, not_begun};
+use super::upload::{Text, finish, not_begun};
 use crate::control::core::Core;
 use crate::control::reply::{Reply, reply};
+use crate::control::upload::Upload;
 
 /// As many gateways as the RPC lets in, the engine takes.
 const _: () = assert!(TOPOLOGY_ENTRIES_MAX <= RANGES_MAX);
@@ -59,17 +60,17 @@ impl Stateful {
                     matches_loaded: true,
                 });
             }
-            topology.upload = Some(Upload::begin(&fragment));
+            topology.upload = Some(Upload::begin(fragment.text, fragment.md5));
         } else {
             topology
                 .upload
                 .as_mut()
                 .ok_or_else(not_begun)?
-                .add(&fragment);
+                .add(fragment.text);
         }
         if fragment.is_last {
             let upload = topology.upload.take().ok_or_else(not_begun)?;
-            self.load_topology(control, upload.finish()?)?;
+            self.load_topology(control, finish(upload)?)?;
         }
         Ok(Value::Null)
     }

@@ -12,6 +12,7 @@ use allosaur_nodes::bird::{Bird, Configured, EMPTY_CONFIG, unreachable_next_hops
 use serde_json::{Value, json};
 
 use super::fragments::{Assembled, Fragments};
+use crate::control::split_mix::SplitMix64;
 
 /// The answer to a fragment that is not the last.
 const MORE: &str = "send_another_frag";
@@ -28,8 +29,8 @@ pub(super) struct Calls {
     namespace: String,
     /// The handler of the client that has it.
     handler: Option<u32>,
-    /// The state of the generator of handlers.
-    random: u64,
+    /// Where handlers come from.
+    random: SplitMix64,
     fragments: Fragments,
 }
 
@@ -40,7 +41,7 @@ impl Calls {
             bird,
             namespace,
             handler: None,
-            random: seed,
+            random: SplitMix64::new(seed),
             fragments: Fragments::default(),
         }
     }
@@ -136,12 +137,9 @@ impl Calls {
         }
     }
 
-    /// A number that is never 0, which clients take for none (SplitMix64).
+    /// A number that is never 0, which clients take for none.
     fn next_handler(&mut self) -> u32 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed >> 32) as u32).max(1)
+        ((self.random.bits() >> 32) as u32).max(1)
     }
 }
 

@@ -6,6 +6,8 @@ use allosaur_api::Error;
 use allosaur_api::commands::bird::{BIRD_FRAGMENTS, BirdFragment, bird_error};
 use md5::{Digest, Md5};
 
+use crate::control::upload::{Upload, Uploaded, WrongMd5};
+
 /// Most bytes of a configuration: some ten million routes.
 const CONFIG_BYTES_MAX: usize = 512 << 20;
 /// Configurations that are kept to be found by their MD5.
@@ -29,9 +31,7 @@ pub(super) enum Assembled {
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     /// What has arrived, once the first fragment has.
-    text: Option<String>,
-    /// What the first fragment said of the whole.
-    md5: Option<String>,
+    begun: Option<Upload>,
     /// By their MD5s, the newest first.
     kept: VecDeque<(String, String)>,
 }
@@ -45,42 +45,41 @@ impl Fragments {
     /// from its beginning.
     pub(super) fn add(&mut self, part: BirdFragment) -> Result<Assembled, Error> {
         if part.frag_first {
-            self.text = Some(String::new());
-            self.md5 = part.md5.map(|md5| md5.to_ascii_lowercase());
-            if let Some(text) = self.md5.as_ref().and_then(|md5| self.kept(md5)) {
-                self.text = None;
+            self.begun = None;
+            let told = part.md5.as_deref().map(str::to_ascii_lowercase);
+            if let Some(text) = told.as_ref().and_then(|md5| self.kept(md5)) {
                 return Ok(Assembled::Whole {
                     text,
                     is_known: true,
                 });
             }
+            self.begun = Some(Upload::begin("", told.as_deref()));
         }
-        let mut text = self.text.take().ok_or_else(|| {
+        let mut upload = self.begun.take().ok_or_else(|| {
             wrong("'frag_first' is missing: send the configuration from its beginning")
         })?;
-        if text.len() + part.fragment.len() > CONFIG_BYTES_MAX {
+        if upload.bytes() + part.fragment.len() > CONFIG_BYTES_MAX {
             return Err(wrong(format!(
                 "the configuration has more than {CONFIG_BYTES_MAX} bytes, which is the most: make it shorter"
             )));
         }
-        text.push_str(&part.fragment);
+        upload.add(&part.fragment);
         if !part.frag_last {
-            self.text = Some(text);
+            self.begun = Some(upload);
             return Ok(Assembled::Part);
         }
-        let md5 = md5_of(&text);
-        if let Some(said) = self.md5.take().filter(|said| *said != md5) {
-            return Err(wrong(format!(
-                "'md5' is {said}, and the fragments that arrived have {md5}: send the configuration again"
-            )));
-        }
+        let Uploaded { text, md5 } = upload.finish().map_err(|WrongMd5 { told, found }| {
+            wrong(format!(
+                "'md5' is {told}, and the fragments that arrived have {found}: send the configuration again"
+            ))
+        })?;
         let is_known = self.kept(&md5).is_some();
         Ok(Assembled::Whole { text, is_known })
     }
 
     /// Forgets one that has not arrived as a whole.
     pub(super) fn forget_begun(&mut self) {
-        self.text = None;
+        self.begun = None;
     }
 
     /// Keeps a configuration that BIRD has taken.
@@ -103,8 +102,7 @@ fn wrong(text: impl std::fmt::Display) -> Error {
 }
 
 fn md5_of(text: &str) -> String {
-    let digest = Md5::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Md5::digest(text.as_bytes()))
 }
 
 #[cfg(test)]
