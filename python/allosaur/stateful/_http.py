@@ -17,7 +17,19 @@ Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 """Header lines: a dict, or pairs where a name comes twice."""
 
 
-class HTTPRequest:
+class HTTPMessage:
+    """What a request and a route have in common: fields, and a body that is sent."""
+
+    def __init__(self, fields: Mapping[str, Any], body: ASTFCmdSend | None) -> None:
+        self._fields = _given(fields)
+        self.body = body
+
+    def to_json(self, buffers: Buffers) -> dict[str, Any]:
+        """The message in the words of the protocol; ``buffers`` takes its body."""
+        return {**self._fields, **(buffers.sent(self.body) if self.body else {})}
+
+
+class HTTPRequest(HTTPMessage):
     """A request of a client, and what its response must be.
 
     ``headers`` are lines beside ``Host`` and ``Content-Length``, which are written by themselves. ``body``
@@ -43,7 +55,6 @@ class HTTPRequest:
         statuses = [] if status is None else [status] if isinstance(status, int) else list(status)
         for one in statuses:
             whole(where, "status", one, _STATUS_MIN, _STATUS_MAX)
-        self._body = _body(where, body, size)
         fields = {
             "path": _text(where, "path", path),
             "method": _text(where, "method", method),
@@ -52,14 +63,10 @@ class HTTPRequest:
             "body_bytes": None if body_bytes is None else whole(where, "body_bytes", body_bytes, 0, U64_MAX),
             "body_sha256": _hash(where, body_sha256),
         }
-        self._fields = {name: value for name, value in fields.items() if value is not None}
-
-    def to_json(self, buffers: Buffers) -> dict[str, Any]:
-        """The request in the words of the protocol; ``buffers`` takes its body."""
-        return {**self._fields, **(buffers.sent(self._body) if self._body else {})}
+        super().__init__(fields, _body(where, body, size))
 
 
-class HTTPRoute:
+class HTTPRoute(HTTPMessage):
     """How a server answers a path, or with a ``*`` at its end all paths that begin so.
 
     ``body`` are the bytes of the answer; with ``size`` it is repeated until there are so many. They come
@@ -77,7 +84,6 @@ class HTTPRoute:
         delay: float = 0,
     ) -> None:
         where = "HTTPRoute"
-        self._body = _body(where, body, size)
         fields = {
             "path": _text(where, "path", path),
             "status": whole(where, "status", status, _STATUS_MIN, _STATUS_MAX),
@@ -85,11 +91,7 @@ class HTTPRoute:
             "chunk_bytes": None if chunk is None else whole(where, "chunk", chunk, 1, U32_MAX),
             "delay_usec": _usec(where, "delay", delay) or None,
         }
-        self._fields = {name: value for name, value in fields.items() if value is not None}
-
-    def to_json(self, buffers: Buffers) -> dict[str, Any]:
-        """The route in the words of the protocol; ``buffers`` takes its body."""
-        return {**self._fields, **(buffers.sent(self._body) if self._body else {})}
+        super().__init__(fields, _body(where, body, size))
 
 
 class HTTPProgram:
@@ -113,12 +115,12 @@ class HTTPProgram:
     @property
     def total_send_bytes(self) -> int:
         """The bytes of all bodies, each counted once."""
-        return sum(one._body.buf_len for one in self._messages() if one._body is not None)
+        return sum(one.body.buf_len for one in self._messages() if one.body is not None)
 
     def _to_json(self, buffers: Buffers) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _messages(self) -> Sequence[HTTPRequest | HTTPRoute]:
+    def _messages(self) -> Sequence[HTTPMessage]:
         raise NotImplementedError
 
 
@@ -160,7 +162,7 @@ class HTTPClient(HTTPProgram):
             "think_usec": _usec(where, "think", think) or None,
             "timeout_usec": None if timeout is None else _usec(where, "timeout", timeout),
         }
-        self._fields = {name: value for name, value in fields.items() if value is not None}
+        self._fields = _given(fields)
 
     def _messages(self) -> Sequence[HTTPRequest]:
         return self.requests
@@ -204,6 +206,10 @@ def check_side(where: str, program: Any, side: str) -> None:
             f"{where}: program is an {type(program).__name__}, and this is the {side}'s side: "
             f"give an HTTP{side.capitalize()}"
         )
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _body(where: str, body: bytes | str | None, size: int | None) -> ASTFCmdSend | None:

@@ -219,7 +219,7 @@ impl HttpClientFlow {
         // kept here. Over TLS our own close_notify would find a connection that is gone.
         out.extend_from_slice(&request.end);
         let mut count = Count(cx);
-        count.request(request.row);
+        count.message(request.row);
         count.sent_bytes(request.body_bytes.into());
         self.sent_at = cx.now;
         self.deadline = shared.plan.timeout.map(|timeout| cx.now + timeout);
@@ -249,7 +249,7 @@ impl HttpClientFlow {
         match head {
             // Another response follows an interim one; nobody asked to switch protocols.
             Ok(head) if head.status < 200 && head.status != 101 => {
-                Count(cx).response(status_row(head.status));
+                Count(cx).message(status_row(head.status));
             }
             Ok(head) if head.status == 101 => self.fail(cx, Failure::Malformed),
             Ok(head) => {
@@ -281,7 +281,7 @@ impl HttpClientFlow {
             wanted.is_none_or(|wanted| hash.as_ref() == wanted)
         });
         let mut count = Count(cx);
-        count.response(status_row(response.head.status));
+        count.message(status_row(response.head.status));
         if !expected.has_status(response.head.status) {
             count.failure(Failure::Status);
         } else if expected
@@ -454,8 +454,8 @@ impl Application for HttpClientFlow {
     fn handle_timeout(&mut self, _: &mut HttpClientShared, cx: &mut ApplicationContext<'_>) {
         let waits = matches!(self.phase, Phase::Body | Phase::Waiting);
         if waits && self.deadline.is_some_and(|deadline| deadline <= cx.now) {
-            Count(cx).failure(Failure::Timeout);
-            self.response = None;
+            self.fail(cx, Failure::Timeout);
+            // An answer that is late may still come.
             self.phase = Phase::Closing(Output::Reset);
         }
     }

@@ -9,18 +9,56 @@ use allosaur_engine::app::{AppRow, ApplicationContext};
 const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other",
 ];
-/// Statuses that have a row of their own (RFC 9110, and those in wide use).
-const STATUSES: [u16; 46] = [
-    100, 101, 103, 200, 201, 202, 203, 204, 206, 300, 301, 302, 303, 304, 307, 308, 400, 401, 403,
-    404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 425, 426, 428,
-    429, 431, 451, 500, 501, 502, 503, 504,
-];
-/// Their names, in that order, and one for all others.
-const STATUS_NAMES: [&str; 47] = [
-    "100", "101", "103", "200", "201", "202", "203", "204", "206", "300", "301", "302", "303",
-    "304", "307", "308", "400", "401", "403", "404", "405", "406", "407", "408", "409", "410",
-    "411", "412", "413", "414", "415", "416", "417", "421", "422", "425", "426", "428", "429",
-    "431", "451", "500", "501", "502", "503", "504", "other",
+/// Statuses that have a row of their own (RFC 9110, and those in wide use), with their names. The last is
+/// for all others.
+const STATUSES: [(u16, &str); 47] = [
+    (100, "100"),
+    (101, "101"),
+    (103, "103"),
+    (200, "200"),
+    (201, "201"),
+    (202, "202"),
+    (203, "203"),
+    (204, "204"),
+    (206, "206"),
+    (300, "300"),
+    (301, "301"),
+    (302, "302"),
+    (303, "303"),
+    (304, "304"),
+    (307, "307"),
+    (308, "308"),
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (406, "406"),
+    (407, "407"),
+    (408, "408"),
+    (409, "409"),
+    (410, "410"),
+    (411, "411"),
+    (412, "412"),
+    (413, "413"),
+    (414, "414"),
+    (415, "415"),
+    (416, "416"),
+    (417, "417"),
+    (421, "421"),
+    (422, "422"),
+    (425, "425"),
+    (426, "426"),
+    (428, "428"),
+    (429, "429"),
+    (431, "431"),
+    (451, "451"),
+    (500, "500"),
+    (501, "501"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+    (u16::MAX, "other"),
 ];
 
 /// Why a request is no success.
@@ -60,7 +98,7 @@ const REASONS: [(&str, Failure); 9] = [
 
 const REQUESTS: usize = 0;
 const RESPONSES: usize = REQUESTS + METHODS.len();
-const FAILURES: usize = RESPONSES + STATUS_NAMES.len();
+const FAILURES: usize = RESPONSES + STATUSES.len();
 const SENT_BYTES: usize = FAILURES + REASONS.len();
 const RECEIVED_BYTES: usize = SENT_BYTES + 1;
 const UNSENT: usize = RECEIVED_BYTES + 1;
@@ -85,7 +123,7 @@ static ROWS: LazyLock<Vec<AppRow>> = LazyLock::new(|| {
             "requests",
         )
     });
-    let responses = STATUS_NAMES.map(|status| AppRow {
+    let responses = STATUSES.map(|(_, status)| AppRow {
         is_sparse: true,
         ..row(
             "http_responses",
@@ -138,13 +176,8 @@ pub fn rows() -> &'static [AppRow] {
 pub(super) struct Count<'a, 'c>(pub(super) &'a mut ApplicationContext<'c>);
 
 impl Count<'_, '_> {
-    /// Requests of this row, see [`method_row`].
-    pub(super) fn request(&mut self, row: usize) {
-        self.0.rows.add(LIST, row, 1);
-    }
-
-    /// A response of this row, see [`status_row`].
-    pub(super) fn response(&mut self, row: usize) {
+    /// A request or a response by its row, see [`method_row`] and [`status_row`].
+    pub(super) fn message(&mut self, row: usize) {
         self.0.rows.add(LIST, row, 1);
     }
 
@@ -174,8 +207,8 @@ pub(super) fn method_row(method: &str) -> usize {
 
 /// The row of responses with a status.
 pub(super) fn status_row(status: u16) -> usize {
-    let place = STATUSES.binary_search(&status);
-    RESPONSES + place.unwrap_or(STATUSES.len())
+    let place = STATUSES.binary_search_by_key(&status, |(known, _)| *known);
+    RESPONSES + place.unwrap_or(STATUSES.len() - 1)
 }
 
 #[cfg(test)]
@@ -188,9 +221,10 @@ mod tests {
 
     #[test]
     fn rows_have_the_names_of_what_they_count() {
-        for (status, name) in STATUSES.iter().zip(STATUS_NAMES) {
-            assert_eq!(status.to_string(), name);
-            assert_eq!(label(status_row(*status)), name);
+        let (_, others) = STATUSES.split_last().expect("there are some");
+        for (status, name) in others {
+            assert_eq!(status.to_string(), *name);
+            assert_eq!(label(status_row(*status)), *name);
         }
         assert!(STATUSES.is_sorted());
         assert_eq!(label(status_row(599)), "other");

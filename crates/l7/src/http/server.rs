@@ -183,7 +183,7 @@ impl HttpServerFlow {
         match parsed {
             Err(problem) => self.refuse(shared, cx, problem.into()),
             Ok((mut reading, row, expects_continue)) => {
-                Count(cx).request(row);
+                Count(cx).message(row);
                 self.requests += 1;
                 reading.is_last |= self.requests == shared.requests_per_connection;
                 self.continues |= expects_continue;
@@ -221,7 +221,7 @@ impl HttpServerFlow {
             true => &answer.last_head,
             false => &answer.head,
         });
-        Count(cx).response(answer.row);
+        Count(cx).message(answer.row);
         self.saying = if waiting.is_head {
             Saying::Nothing
         } else if answer.chunk_bytes > 0 {

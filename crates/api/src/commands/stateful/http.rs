@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::values::{duration, number, number32, objects};
+use super::values::{duration, number, number32, objects, refuse_unknown, text};
 use crate::fields::{FieldError, Fields};
 
 /// What a program speaks in the place of its commands.
@@ -122,7 +122,7 @@ impl HttpFields {
 
 fn client(fields: &Fields<'_>, name: &str) -> Result<HttpClientFields, FieldError> {
     let fields = fields.object(name)?;
-    refuse_others(&fields, &CLIENT)?;
+    refuse_unknown(&fields, &CLIENT)?;
     let requests = objects(&fields, "requests", &fields.full("requests"), request)?;
     let all = requests.len() as u32;
     Ok(HttpClientFields {
@@ -137,7 +137,7 @@ fn client(fields: &Fields<'_>, name: &str) -> Result<HttpClientFields, FieldErro
 }
 
 fn request(fields: &Fields<'_>) -> Result<HttpRequestFields, FieldError> {
-    refuse_others(fields, &REQUEST)?;
+    refuse_unknown(fields, &REQUEST)?;
     let or = |given: Option<String>, default: &str| given.unwrap_or_else(|| default.to_owned());
     Ok(HttpRequestFields {
         method: or(fields.optional("method", text)?, "GET"),
@@ -152,7 +152,7 @@ fn request(fields: &Fields<'_>) -> Result<HttpRequestFields, FieldError> {
 
 fn server(fields: &Fields<'_>, name: &str) -> Result<HttpServerFields, FieldError> {
     let fields = fields.object(name)?;
-    refuse_others(&fields, &SERVER)?;
+    refuse_unknown(&fields, &SERVER)?;
     Ok(HttpServerFields {
         routes: objects(&fields, "routes", &fields.full("routes"), route)?,
         requests_per_connection: fields
@@ -162,7 +162,7 @@ fn server(fields: &Fields<'_>, name: &str) -> Result<HttpServerFields, FieldErro
 }
 
 fn route(fields: &Fields<'_>) -> Result<HttpRouteFields, FieldError> {
-    refuse_others(fields, &ROUTE)?;
+    refuse_unknown(fields, &ROUTE)?;
     Ok(HttpRouteFields {
         path: text(fields, "path")?,
         status: fields.optional("status", Fields::uint16)?.unwrap_or(200),
@@ -171,20 +171,6 @@ fn route(fields: &Fields<'_>) -> Result<HttpRouteFields, FieldError> {
         chunk_bytes: fields.optional("chunk_bytes", number32)?.unwrap_or(0),
         delay_usec: fields.optional("delay_usec", duration)?.unwrap_or(0.0),
     })
-}
-
-fn refuse_others(fields: &Fields<'_>, names: &[&str]) -> Result<(), FieldError> {
-    match fields.names().find(|name| !names.contains(name)) {
-        None => Ok(()),
-        Some(name) => {
-            let problem = format!("is not known; there are {}", names.join(", "));
-            Err(fields.bad(name, problem))
-        }
-    }
-}
-
-fn text(fields: &Fields<'_>, name: &str) -> Result<String, FieldError> {
-    fields.string(name).map(str::to_owned)
 }
 
 fn pairs(fields: &Fields<'_>, name: &str) -> Result<Vec<(String, String)>, FieldError> {

@@ -2,7 +2,7 @@
 //!
 //! A field that nobody knows is an error here: who misspells `pinned` would verify nothing.
 
-use super::values::{flag, strings};
+use super::values::{flag, refuse_unknown, strings, text};
 use crate::fields::{FieldError, Fields};
 
 /// The name in a certificate that is made for a server without one of its own.
@@ -179,20 +179,13 @@ fn refuse_others(
     others: &[&str],
     other_side: &str,
 ) -> Result<(), FieldError> {
-    let is_own = |name: &&str| COMMON.contains(name) || own.contains(name);
-    let Some(name) = fields.names().find(|name| !is_own(name)) else {
-        return Ok(());
-    };
-    if others.contains(&name) {
+    let known = [&COMMON[..], own].concat();
+    let unknown = fields.names().find(|name| !known.contains(name));
+    if let Some(name) = unknown.filter(|name| others.contains(name)) {
         let problem = format!("is a field of {other_side}: give it there, or leave it out");
         return Err(fields.bad(name, problem));
     }
-    let known = [&COMMON[..], own].concat().join(", ");
-    Err(fields.bad(name, format!("is not known; there are {known}")))
-}
-
-fn text(fields: &Fields<'_>, name: &str) -> Result<String, FieldError> {
-    fields.string(name).map(str::to_owned)
+    refuse_unknown(fields, &known)
 }
 
 /// The kind of a key that is made. Keys of RSA are none: it says how to have one nevertheless.

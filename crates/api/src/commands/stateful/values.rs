@@ -55,6 +55,22 @@ pub(crate) fn bytes(fields: &Fields<'_>, name: &str) -> Result<Vec<u8>, FieldErr
     Ok(numbers.into_iter().map(|number| number as u8).collect())
 }
 
+/// A text of its own.
+pub(crate) fn text(fields: &Fields<'_>, name: &str) -> Result<String, FieldError> {
+    fields.string(name).map(str::to_owned)
+}
+
+/// Refuses the first field that is none of these, and names them all.
+pub(crate) fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), FieldError> {
+    match fields.names().find(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let problem = format!("is not known; there are {}", known.join(", "));
+            Err(fields.bad(name, problem))
+        }
+    }
+}
+
 /// A list of strings; a missing one is empty.
 pub(crate) fn strings<'a>(fields: &Fields<'a>, name: &str) -> Result<Vec<&'a str>, FieldError> {
     let Some(values) = fields.optional(name, Fields::array)? else {

@@ -202,7 +202,7 @@ fn plain(buf_index: u32) -> u32 {
 }
 
 /// Microseconds as nanoseconds; too many stay too many.
-fn nanos(usec: f64) -> Nanos {
+pub(super) fn nanos(usec: f64) -> Nanos {
     (usec * MICROSECOND as f64).round() as Nanos
 }
 

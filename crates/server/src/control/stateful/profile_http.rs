@@ -8,14 +8,13 @@ use allosaur_api::commands::stateful::http::{
 use allosaur_api::commands::stateful::profile as json;
 use allosaur_engine::app::{ApplicationFactory, BufferIndex, Buffers};
 use allosaur_engine::template::{CompiledProfile, ProfileSpec, ProgramIndex, Side, Tunable};
-use allosaur_engine::time::{MICROSECOND, Nanos};
 use allosaur_l7::http::{
     Expected, HttpClientSettings, HttpClients, HttpRequest, HttpRoute, HttpServerSettings,
     HttpServers, HttpSettingsError,
 };
 use allosaur_l7::protocol::OverTcp;
 
-use super::profile::StatefulError;
+use super::profile::{StatefulError, nanos};
 
 /// The programs of a profile that speak HTTP, by their number.
 #[derive(Clone, Debug, Default)]
@@ -205,8 +204,4 @@ fn body(
         field: format!("{field}.buf_index"),
         reason: format!("is {buffer}; buf_list has {buffers}"),
     })
-}
-
-fn nanos(usec: f64) -> Nanos {
-    (usec * MICROSECOND as f64).round() as Nanos
 }
