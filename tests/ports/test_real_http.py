@@ -202,6 +202,25 @@ def test_what_is_no_request_is_refused_and_counted(people: Any, talks: ModuleTyp
     assert failures(found) == {"http_failures.malformed": 3, "http_failures.head_too_long": 1}
 
 
+def test_requests_may_follow_each_other_before_their_answers(people: Any, talks: ModuleType) -> None:
+    times = 30
+    ask = b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n" * times
+    ask += b"GET /late HTTP/1.1\r\nConnection: close\r\n\r\n"
+    script = (
+        "import socket\n"
+        f"one = socket.create_connection(({SERVER!r}, 80), timeout=10)\n"
+        f"one.sendall({ask!r})\n"
+        "print(b''.join(iter(lambda: one.recv(4096), b'')).count(b'HTTP/1.1 200 OK'))\n"
+    )
+    with talks.generator(["dummy", people.near], [people]) as client:
+        client.reset()
+        talks.start(client, serving(talks, routes(b"text")))
+        # More than a server reads ahead of its answers.
+        assert int(people.run("python3", "-c", script)) == times + 1
+        talks.wait_until(lambda: counted(client, "server").get("http_responses.200") == times + 1)
+        assert failures(counted(client, "server")) == {}
+
+
 def test_wrk_counts_what_ours_serve(people: Any, real: ModuleType, talks: ModuleType) -> None:
     content = real.body(1_000)
     with talks.generator(["dummy", people.near], [people]) as client:

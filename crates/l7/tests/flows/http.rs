@@ -286,3 +286,57 @@ fn a_server_may_close_between_requests() {
     );
     assert_eq!((told.failures(), told.completed()), (0, [FLOWS; 2]));
 }
+
+#[test]
+fn what_cannot_be_is_refused_by_the_name_of_its_field() {
+    let compiled = CompiledProfile::compile(&spec(), Layout::SMALLEST).expect("it is right");
+    let client = |settings: HttpClientSettings| {
+        let made = HttpClients::new(&settings, Arc::clone(compiled.buffers()));
+        made.expect_err("it is wrong").field
+    };
+    let server = |routes: Vec<HttpRoute>| {
+        let settings = HttpServerSettings {
+            routes,
+            requests_per_connection: 0,
+        };
+        let made = HttpServers::new(&settings, Arc::clone(compiled.buffers()));
+        made.expect_err("it is wrong").field
+    };
+    let header = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    let with = |name: &str, value: &str| HttpRequest {
+        headers: header(name, value),
+        ..get("/")
+    };
+    let method = HttpRequest {
+        method: "GET IT".to_owned(),
+        ..get("/")
+    };
+    for (requests, field) in [
+        (vec![], "requests"),
+        (vec![get("/"); 1_001], "requests"),
+        (vec![get("/"), get("a b")], "requests[1].path"),
+        (vec![method], "requests[0].method"),
+        (vec![with("a:b", "c")], "requests[0].headers.a:b"),
+        (vec![with("a", "b\r\nc")], "requests[0].headers.a"),
+        (
+            vec![with("Content-Length", "7")],
+            "requests[0].headers.Content-Length",
+        ),
+        (vec![with("a", &"b".repeat(9_000))], "requests[0].headers"),
+    ] {
+        assert_eq!(client(clients(requests)), field);
+    }
+    let none = HttpClientSettings {
+        requests_per_connection: 0,
+        ..clients(vec![get("/")])
+    };
+    assert_eq!(client(none), "requests_per_connection");
+    let host = HttpClientSettings {
+        host: Some("a/b".to_owned()),
+        ..clients(vec![get("/")])
+    };
+    assert_eq!(client(host), "host");
+    assert_eq!(server(vec![]), "routes");
+    assert_eq!(server(vec![route("/", 700, None)]), "routes[0].status");
+    assert_eq!(server(vec![route("/", 204, body(0))]), "routes[0].body");
+}
