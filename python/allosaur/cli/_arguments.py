@@ -163,15 +163,38 @@ def duration_and_tunables(
     parser: argparse.ArgumentParser, default_duration: str, per_load: bool = False
 ) -> None:
     """Add `-d` and `-t` of a profile."""
+    duration(parser, default_duration)
+    tunables(parser, per_load)
+
+
+def duration(parser: argparse._ActionsContainer, default: str) -> None:
+    """Add `-d`."""
     parser.add_argument(
         "-d",
         "--duration",
         type=_options.duration_s,
-        default=default_duration,
+        default=default,
         metavar="TIME",
         help="how long: seconds (10), or 500ms, 2m, 1h, or forever (default: %(default)s)",
     )
-    tunables(parser, per_load)
+
+
+def results(parser: argparse._ActionsContainer, metric_names: Callable[..., list[str]]) -> None:
+    """Add where the result of a run goes, and what fails it."""
+    parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
+    parser.add_argument("--out", metavar="FILE", help="write the result to FILE, as --json prints it")
+    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML: the verdict and each threshold")
+    limits = parser.add_argument(
+        "--fail-if",
+        nargs="+",
+        action="extend",
+        type=_options.threshold,
+        default=[],
+        metavar="METRIC>VALUE",
+        help="thresholds: fail the run when it comes to that, such as 'loss>0.01%%' 'latency.p99>100us'; "
+        "@FILE has one in each line",
+    )
+    limits.completer = metric_names  # type: ignore[attr-defined]
 
 
 def tunables(parser: argparse._ActionsContainer, per_load: bool = False) -> None:

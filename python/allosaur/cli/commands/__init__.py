@@ -12,6 +12,7 @@ from allosaur.cli.commands._console import Console
 from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._doctor import Doctor
 from allosaur.cli.commands._emu import Emu
+from allosaur.cli.commands._http import Http
 from allosaur.cli.commands._metrics import Metrics
 from allosaur.cli.commands._ndr import Ndr
 from allosaur.cli.commands._neighbors import Arp, Ping
@@ -34,6 +35,7 @@ COMMANDS: tuple[Command, ...] = (
     Profiles(),
     New(),
     Run(),
+    Http(),
     Start(),
     Stop(),
     Update(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from allosaur.cli import _arguments, _options, _shipped
+from allosaur.cli import _arguments, _shipped
 from allosaur.cli._command import Command
 
 
@@ -39,33 +39,25 @@ class Run(Command):
         )
         _arguments.server_or_local(parser, "run", "start")
         _arguments.emu_port(parser)
-        parser.add_argument("--report", metavar="FILE", help="write an HTML report with plots")
-        parser.add_argument("--out", metavar="FILE", help="write the result to FILE, as --json prints it")
-        parser.add_argument("--junit", metavar="FILE", help="write JUnit XML: the verdict and each threshold")
-        limits = parser.add_argument(
-            "--fail-if",
-            nargs="+",
-            action="extend",
-            type=_options.threshold,
-            default=[],
-            metavar="METRIC>VALUE",
-            help="thresholds: fail the run when it comes to that, such as 'loss>0.01%%' 'latency.p99>100us'; "
-            "@FILE has one in each line",
-        )
-        limits.completer = metric_names  # type: ignore[attr-defined]
+        _arguments.results(parser, metric_names)
         _arguments.flows(parser.add_argument_group("flows (stateful profiles)"))
         _arguments.json_output(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         """Run profiles of streams, of flows or of emulated clients."""
-        _arguments.check_local(options)
-        options.profile = " ".join(options.profiles)
-        from allosaur.run import _files
-        from allosaur.run._command import run
+        return run_profiles(options)
 
-        with _files.of_run(options) as files:
-            options.files = files
-            return run(options)
+
+def run_profiles(options: argparse.Namespace) -> int:
+    """Run the profiles that the options name, and tell what came of them. Returns the exit code."""
+    _arguments.check_local(options)
+    options.profile = " ".join(options.profiles)
+    from allosaur.run import _files
+    from allosaur.run._command import run
+
+    with _files.of_run(options) as files:
+        options.files = files
+        return run(options)
 
 
 def metric_names(**_asked: object) -> list[str]:
