@@ -17,8 +17,8 @@ To say which flows to open (stateful traffic):
     ASTFProfile, ASTFProfileLight, ASTFTemplate, ASTFTCPClientTemplate, ASTFTCPServerTemplate,
     ASTFProgram, ASTFCapInfo, ASTFTCPInfo, ASTFIPGen, ASTFIPGenDist, ASTFIPGenGlobal,
     ASTFAssociation, ASTFAssociationRule, ASTFGlobalInfo, ASTFGlobalInfoPerTemplate,
-    ASTFCluster, ASTFTCPOptions, TLS, HTTPClient, HTTPRequest, HTTPServer, HTTPRoute, ASTFTopology,
-    TopoVIF, TopoGW
+    ASTFCluster, ASTFTCPOptions, TLS, HTTPClient, HTTPRequest, HTTPServer, HTTPRoute, HTTPValues,
+    HTTPCounter, HTTPRandom, HTTPToken, HTTPValue, ASTFTopology, TopoVIF, TopoGW
 To make the commands of its programs one by one:
     ASTFCmd, ASTFCmdSend, ASTFCmdRecv, ASTFCmdRecvUntilClose, ASTFCmdTxPkt, ASTFCmdRecvMsg,
     ASTFCmdKeepaliveMsg, ASTFCmdCloseMsg, ASTFCmdDelay, ASTFCmdDelayRnd, ASTFCmdReset,
@@ -124,6 +124,7 @@ if TYPE_CHECKING:
         ASTFError,
     )
     from .stateful._http import HTTPClient, HTTPRequest, HTTPRoute, HTTPServer
+    from .stateful._http_values import HTTPCounter, HTTPRandom, HTTPToken, HTTPValue, HTTPValues
     from .stateful._profile import (
         ASTFProfile,
         ASTFProfileLight,
@@ -231,9 +232,14 @@ __all__ = [
     "EMUProfile",
     "Event",
     "HTTPClient",
+    "HTTPCounter",
+    "HTTPRandom",
     "HTTPRequest",
     "HTTPRoute",
     "HTTPServer",
+    "HTTPToken",
+    "HTTPValue",
+    "HTTPValues",
     "HostPort",
     "Ipv4",
     "Ipv6",
@@ -346,6 +352,11 @@ _HOMES = {
     "HTTPRequest": "stateful._http",
     "HTTPRoute": "stateful._http",
     "HTTPServer": "stateful._http",
+    "HTTPCounter": "stateful._http_values",
+    "HTTPRandom": "stateful._http_values",
+    "HTTPToken": "stateful._http_values",
+    "HTTPValue": "stateful._http_values",
+    "HTTPValues": "stateful._http_values",
     "VLAN": "packets._vlan",
 }
 _HOMES_BY_PREFIX = (

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from allosaur import TLS, HTTPClient, HTTPRequest, HTTPRoute, HTTPServer
+from allosaur import TLS, HTTPClient, HTTPCounter, HTTPRequest, HTTPRoute, HTTPServer, HTTPValues
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "tls"
 PAIR = (DATA / "server.pem", DATA / "server.key")
@@ -87,6 +87,52 @@ def test_our_clients_are_served_by_nginx(
     assert ours == {200: 4 * CONNECTIONS, 404: CONNECTIONS}
     # What nginx says of 404 has a body, too.
     assert found["http_body_bytes.received"] > sum(FILES.values()) * CONNECTIONS
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_nginx_is_asked_with_values_and_ahead_of_its_answers(
+    is_tls: bool, host: Any, real: ModuleType, talks: ModuleType, tmp_path: Path
+) -> None:
+    asked = [
+        HTTPRequest("/${name}?n=${n}", headers={"X-Bytes": "${n}.${user}"}, status=200),
+        HTTPRequest("/none", headers={"X-Bytes": "${n}.${user}"}, body="${n}", status=404),
+    ]
+    client = HTTPClient(
+        asked,
+        host=NAME,
+        requests_per_connection=6,
+        pipeline=4,
+        values={
+            "n": HTTPCounter(1, 10_000),
+            "name": HTTPValues(["one", "small"], "seq"),
+            "user": HTTPCounter(1, CONNECTIONS, each="connection"),
+        },
+    )
+    tls = TLS(server_name=NAME) if is_tls else None
+    with real.Nginx(host, tmp_path, files(real), tls=PAIR) as nginx:
+        profile = talks.profile(
+            client,
+            anything(),
+            servers=(host.address, host.address),
+            cps=200,
+            limit=CONNECTIONS,
+            port=443 if is_tls else 80,
+            tls=(tls, None),
+        )
+        with talks.generator([host.near, "dummy"], [host]) as generator:
+            talks.run(generator, profile)
+            found = counted(generator, "client")
+    assert failures(found) == {}
+    assert (found["http_responses.200"], found["http_responses.404"]) == (3 * CONNECTIONS, 3 * CONNECTIONS)
+    logged = nginx.requests()
+    numbers = [line[3].split(".") for line in logged]
+    # Each number once, and each user for all requests of one connection.
+    assert sorted(int(n) for n, _ in numbers) == list(range(1, 6 * CONNECTIONS + 1))
+    assert set(Counter(user for _, user in numbers).values()) == {6}
+    paths = Counter(line[0].split("?")[0] for line in logged)
+    assert paths == {"/one": 1.5 * CONNECTIONS, "/small": 1.5 * CONNECTIONS, "/none": 3 * CONNECTIONS}
+    for line, (number, _) in zip(logged, numbers, strict=True):
+        assert line[0] in ("/none", f"/one?n={number}", f"/small?n={number}")
 
 
 def test_a_status_or_body_that_is_not_expected_fails_by_name(

@@ -109,7 +109,9 @@ impl Application for ProgramFlow {
         if !self.run.take_part(&shared.program, bytes) {
             self.run.handle_delivered(bytes);
             if self.run.looks() {
-                cx.measured.status = self.run.look(data).status;
+                if let Some(status) = self.run.look(data).status {
+                    cx.measures.count_status(status);
+                }
             }
         }
         data.len()

@@ -9,6 +9,7 @@ from ._arguments import U32_MAX, U64_MAX, listed, number, whole
 from ._buffers import Buffers
 from ._commands import ASTFCmd, ASTFCmdSend
 from ._errors import ASTFError, ASTFErrorBadParamCombination, ASTFErrorWrongType
+from ._http_values import HTTPValue, Values, check_template, checked_values
 
 _SECONDS_MAX = 1e6
 _STATUS_MIN, _STATUS_MAX = 200, 599
@@ -29,11 +30,18 @@ class HTTPMessage:
         return {**self._fields, **(buffers.sent(self.body) if self.body else {})}
 
 
+#: Requests that a client sends at once at most.
+PIPELINE_MAX = 128
+
+
 class HTTPRequest(HTTPMessage):
     """A request of a client, and what its response must be.
 
     ``headers`` are lines beside ``Host`` and ``Content-Length``, which are written by themselves. ``body``
     are the bytes that are sent; with ``size`` it is repeated until there are so many.
+
+    Where its ``HTTPClient`` has ``values``, ``${name}`` in the path, in the text of a header and in a
+    ``body`` that is text without ``size`` is one of them, and ``$$`` is a ``$``.
 
     A response is a success with one of the ``status`` (a number or a list; without any, 200 to 399) and,
     where they are given, a body of ``body_bytes`` bytes with the hash ``body_sha256`` (64 digits). All
@@ -64,6 +72,19 @@ class HTTPRequest(HTTPMessage):
             "body_sha256": _hash(where, body_sha256),
         }
         super().__init__(fields, _body(where, body, size))
+        self._text = body if isinstance(body, str) and size is None else None
+
+    def _check(self, where: str, values: Mapping[str, HTTPValue]) -> None:
+        """Refuse what uses values that are not there. Raises ``ASTFError``."""
+        check_template(where, "path", self._fields["path"], values)
+        for name, text in self._fields.get("headers", ()):
+            check_template(where, f"the header {name!r}", text, values)
+        if self._text is not None:
+            check_template(where, "body", self._text, values)
+
+    def _with_values(self, buffers: Buffers) -> dict[str, Any]:
+        """The request in the words of the protocol, with values in its body."""
+        return self.to_json(buffers) if self._text is None else {**self._fields, "body": self._text}
 
 
 class HTTPRoute(HTTPMessage):
@@ -129,9 +150,11 @@ class HTTPClient(HTTPProgram):
 
     ``requests`` are paths or ``HTTPRequest``s. ``host`` is the ``Host`` of all; without one it is the
     address of the server. ``requests_per_connection`` is how many a connection sends, from the first on
-    again where that is more than there are; then it closes. ``think`` seconds pass between a response and
-    the next request. A response that takes longer than ``timeout`` seconds is a failure, and
-    its connection is reset. Raises ``ASTFError``.
+    again where that is more than there are; then it closes. With ``pipeline`` it sends so many at once, and
+    the next when all their responses are there. ``think`` seconds pass between a response and the next
+    request. ``values`` are what requests are made of, by the name that they use them by: each an
+    ``HTTPValues``, ``HTTPCounter``, ``HTTPRandom`` or ``HTTPToken``, or a list of texts. A response that
+    takes longer than ``timeout`` seconds is a failure, and its connection is reset. Raises ``ASTFError``.
     """
 
     side = "client"
@@ -143,6 +166,8 @@ class HTTPClient(HTTPProgram):
         requests_per_connection: int | None = None,
         think: float = 0,
         timeout: float | None = None,
+        pipeline: int = 1,
+        values: Values | None = None,
     ) -> None:
         where = "HTTPClient"
         given = list(requests) if isinstance(requests, (list, tuple)) else [requests]
@@ -154,11 +179,18 @@ class HTTPClient(HTTPProgram):
         )
         if not self.requests:
             raise ASTFError(f"{where}: requests is empty, give a path or an HTTPRequest")
+        self.values = checked_values(where, values)
+        if self.values:
+            for i, request in enumerate(self.requests):
+                request._check(f"{where}: requests[{i}]", self.values)
+        pipeline = whole(where, "pipeline", pipeline, 1, PIPELINE_MAX)
         fields = {
             "host": None if host is None else _text(where, "host", host),
             "requests_per_connection": None
             if requests_per_connection is None
             else whole(where, "requests_per_connection", requests_per_connection, 1, U32_MAX),
+            "pipeline": pipeline if pipeline > 1 else None,
+            "values": [value.to_json(name) for name, value in self.values.items()] or None,
             "think_usec": _usec(where, "think", think) or None,
             "timeout_usec": None if timeout is None else _usec(where, "timeout", timeout),
         }
@@ -168,7 +200,11 @@ class HTTPClient(HTTPProgram):
         return self.requests
 
     def _to_json(self, buffers: Buffers) -> dict[str, Any]:
-        return {**self._fields, "requests": [request.to_json(buffers) for request in self.requests]}
+        written = [
+            request._with_values(buffers) if self.values else request.to_json(buffers)
+            for request in self.requests
+        ]
+        return {**self._fields, "requests": written}
 
 
 class HTTPServer(HTTPProgram):

@@ -100,8 +100,8 @@ pub struct ApplicationContext<'a> {
     pub rows: AppRowCounts<'a>,
     /// The variables of programs, where it runs one.
     pub variables: &'a mut VariablePool,
-    /// What it measured in this call.
-    pub measured: &'a mut AppMeasured,
+    /// What it is measured by.
+    pub measures: &'a mut dyn AppMeasures,
     pub(crate) wakes: &'a mut Wakes,
 }
 
@@ -123,7 +123,7 @@ impl ApplicationContext<'_> {
                 firsts: self.rows.firsts.get(own..).unwrap_or_default(),
             },
             variables: self.variables,
-            measured: self.measured,
+            measures: self.measures,
             wakes: self.wakes,
         }
     }
@@ -152,17 +152,19 @@ impl<'a> AppRowCounts<'a> {
     }
 }
 
-/// What an application measured in a call; only that of clients is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AppMeasured {
+/// What applications measure, as often as it happens in a call; only that of clients is counted.
+pub trait AppMeasures: Debug {
     /// An answer over HTTP/1 began, with this status.
-    pub status: Option<StatusClass>,
+    fn count_status(&mut self, status: StatusClass);
+
     /// What secures the connection is there, and took so long.
-    pub handshake: Option<Nanos>,
+    fn count_handshake(&mut self, took: Nanos);
+
     /// The first byte of a response came so long after its request.
-    pub response_begin: Option<Nanos>,
+    fn count_response_begin(&mut self, took: Nanos);
+
     /// The last byte of a response did.
-    pub response: Option<Nanos>,
+    fn count_response(&mut self, took: Nanos);
 }
 
 /// What happened to a flow.

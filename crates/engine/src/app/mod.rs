@@ -30,7 +30,7 @@ mod wakes;
 
 pub use app_flows::{AppFlows, Application};
 pub use application::{
-    AppCore, AppFlow, AppFlowInfo, AppMeasured, AppRow, AppRowCounts, ApplicationContext,
+    AppCore, AppFlow, AppFlowInfo, AppMeasures, AppRow, AppRowCounts, ApplicationContext,
     ApplicationFactory, CoreInfo, DatagramRoute, Demultiplexer, FlowEvent, Output,
 };
 pub use buffers::{

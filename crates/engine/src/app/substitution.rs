@@ -6,6 +6,8 @@
 
 use thiserror::Error;
 
+use crate::rng::mixed;
+
 /// Commands name a buffer with draws by this and its place in [`DrawsSpec::buffers`].
 pub const DRAWN_FIRST: u32 = 1 << 31;
 /// Most combinations of texts in one buffer.
@@ -270,12 +272,4 @@ impl Drawn {
             }
         }
     }
-}
-
-/// A number that looks like any other, the same for the same (the finalizer of SplitMix64).
-fn mixed(number: u64) -> u64 {
-    let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -4,14 +4,50 @@ use std::sync::Arc;
 
 use super::application::{AppPlace, ApplicationIndex, ByteApplication, FlowApplication, SPARE_MAX};
 use super::context::{FlowContext, Pools};
+use super::flow_times::FlowTimes;
+use super::outcome::OutcomeCounters;
 use super::receive_buffer::ReceiveBuffer;
 use crate::app::{
-    AppCore, AppFlow, AppMeasured, AppRowCounts, ApplicationContext, ApplicationFactory, FlowEvent,
-    FlowId, ProgramRun,
+    AppCore, AppFlow, AppMeasures, AppRowCounts, ApplicationContext, ApplicationFactory, FlowEvent,
+    FlowId, ProgramRun, StatusClass,
 };
 use crate::flow::FlowKey;
 use crate::tcp::End;
-use crate::time::MICROSECOND;
+use crate::time::{MICROSECOND, Nanos};
+
+/// Counts what an application measures on one flow.
+#[derive(Debug)]
+struct FlowMeasures<'a> {
+    is_client: bool,
+    outcomes: &'a mut OutcomeCounters,
+    times: &'a mut FlowTimes,
+}
+
+impl AppMeasures for FlowMeasures<'_> {
+    fn count_status(&mut self, status: StatusClass) {
+        if self.is_client {
+            self.outcomes.count_status(status);
+        }
+    }
+
+    fn count_handshake(&mut self, took: Nanos) {
+        if self.is_client {
+            self.times.handshake.count(took / MICROSECOND);
+        }
+    }
+
+    fn count_response_begin(&mut self, took: Nanos) {
+        if self.is_client {
+            self.times.response_begin.count(took / MICROSECOND);
+        }
+    }
+
+    fn count_response(&mut self, took: Nanos) {
+        if self.is_client {
+            self.times.response.count(took / MICROSECOND);
+        }
+    }
+}
 
 impl ByteApplication {
     /// Tells it what happened.
@@ -133,9 +169,13 @@ impl FlowContext<'_> {
         let held = pool.cores[core].as_mut();
         let core = &mut *held.expect("a core is there as long as its runs").core;
         let counters = &mut *self.counters;
-        let mut measured = AppMeasured::default();
+        let mut measures = FlowMeasures {
+            is_client,
+            outcomes: &mut counters.outcomes,
+            times: self.times,
+        };
         let rows = AppRowCounts::new(&mut counters.rows, self.program.first_rows());
-        let result = act(
+        act(
             core,
             &mut ApplicationContext {
                 now: self.now,
@@ -143,25 +183,10 @@ impl FlowContext<'_> {
                 counters: &mut counters.application,
                 rows,
                 variables: &mut pools.variables,
-                measured: &mut measured,
+                measures: &mut measures,
                 wakes: &mut pool.wakes,
             },
-        );
-        if is_client && measured != AppMeasured::default() {
-            if let Some(status) = measured.status {
-                counters.outcomes.count_status(status);
-            }
-            if let Some(took) = measured.handshake {
-                self.times.handshake.count(took / MICROSECOND);
-            }
-            if let Some(took) = measured.response_begin {
-                self.times.response_begin.count(took / MICROSECOND);
-            }
-            if let Some(took) = measured.response {
-                self.times.response.count(took / MICROSECOND);
-            }
-        }
-        result
+        )
     }
 
     /// What runs on a flow that begins: its program, or the application in its place.

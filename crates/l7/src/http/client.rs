@@ -1,12 +1,12 @@
-//! A connection of a client: it sends its requests one after another, and judges each response.
+//! A connection of a client: it sends its requests, and judges each response in their order.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use allosaur_engine::app::{
-    AppFlowInfo, AppRow, Application, ApplicationContext, BufferIndex, Buffers, CoreInfo,
-    FlowEvent, Output, StatusClass,
+    AppFlowInfo, AppRow, Application, ApplicationContext, Buffers, CoreInfo, FlowEvent, Output,
+    StatusClass,
 };
 use allosaur_engine::tcp::End;
 use allosaur_engine::time::Nanos;
@@ -15,45 +15,17 @@ use ring::digest::{Context, SHA256};
 use super::body::Body;
 use super::head::{BadHead, ResponseHead};
 use super::head_reader::{HeadProgress, HeadReader};
-use super::rows::{self, Count, Failure, method_row, status_row};
-use super::settings::{
-    Expected, HttpClientSettings, HttpRequest, HttpSettingsError, check_count, check_headers,
-    check_host, check_method, check_path, refused, write_headers,
-};
+use super::requests::{Plan, Request, Writer};
+use super::rows::{self, Count, Failure, status_row};
+use super::settings::{HttpClientSettings, HttpSettingsError};
+use super::values::Draws;
 use crate::protocol::AppProtocol;
-
-/// Ports that a `Host` does not name.
-const DEFAULT_PORTS: [u16; 2] = [80, 443];
 
 /// Clients of HTTP.
 #[derive(Debug)]
 pub struct HttpClients {
     plan: Arc<Plan>,
     buffers: Arc<Buffers>,
-}
-
-/// What all clients do.
-#[derive(Debug)]
-struct Plan {
-    requests: Vec<Request>,
-    per_connection: u32,
-    think: Nanos,
-    timeout: Option<Nanos>,
-}
-
-/// A request, ready to be sent.
-#[derive(Debug)]
-struct Request {
-    /// The head up to the host.
-    begin: Vec<u8>,
-    host: Option<Vec<u8>>,
-    /// What is behind the host.
-    end: Vec<u8>,
-    body: Option<BufferIndex>,
-    body_bytes: u32,
-    is_head: bool,
-    row: usize,
-    expected: Expected,
 }
 
 impl HttpClients {
@@ -65,60 +37,11 @@ impl HttpClients {
         settings: &HttpClientSettings,
         buffers: Arc<Buffers>,
     ) -> Result<HttpClients, HttpSettingsError> {
-        check_count("requests", settings.requests.len())?;
-        if settings.requests_per_connection == 0 {
-            return refused(
-                "requests_per_connection",
-                "is 0; a connection sends at least 1",
-            );
-        }
-        if let Some(host) = &settings.host {
-            check_host(host)?;
-        }
-        let mut requests = Vec::new();
-        for (i, request) in settings.requests.iter().enumerate() {
-            let field = format!("requests[{i}]");
-            requests.push(ready(&field, request, settings.host.as_deref(), &buffers)?);
-        }
         Ok(HttpClients {
-            plan: Arc::new(Plan {
-                requests,
-                per_connection: settings.requests_per_connection,
-                think: settings.think,
-                timeout: settings.timeout,
-            }),
+            plan: Arc::new(Plan::new(settings, &buffers)?),
             buffers,
         })
     }
-}
-
-fn ready(
-    field: &str,
-    request: &HttpRequest,
-    host: Option<&str>,
-    buffers: &Buffers,
-) -> Result<Request, HttpSettingsError> {
-    check_method(&format!("{field}.method"), &request.method)?;
-    check_path(&format!("{field}.path"), &request.path)?;
-    check_headers(field, &request.headers)?;
-    let body_bytes = request.body.map_or(0, |body| buffers.len(body));
-    let mut end = String::from("\r\n");
-    // "A user agent SHOULD send Content-Length ... when the method defines a meaning for enclosed
-    // content": RFC 9110, section 8.6.
-    if request.body.is_some() || matches!(&request.method[..], "POST" | "PUT" | "PATCH") {
-        end.push_str(&format!("Content-Length: {body_bytes}\r\n"));
-    }
-    write_headers(&request.headers, &mut end);
-    Ok(Request {
-        begin: format!("{} {} HTTP/1.1\r\nHost: ", request.method, request.path).into_bytes(),
-        host: host.map(|host| host.as_bytes().to_vec()),
-        end: format!("{end}\r\n").into_bytes(),
-        body: request.body.filter(|_| body_bytes > 0),
-        body_bytes,
-        is_head: request.method == "HEAD",
-        row: method_row(&request.method),
-        expected: request.expected.clone(),
-    })
 }
 
 impl AppProtocol for HttpClients {
@@ -128,9 +51,10 @@ impl AppProtocol for HttpClients {
         vec![rows::rows()]
     }
 
-    fn shared(&self, _: &CoreInfo) -> HttpClientShared {
+    fn shared(&self, core: &CoreInfo) -> HttpClientShared {
         HttpClientShared {
             plan: Arc::clone(&self.plan),
+            writer: Writer::new(Draws::new(&self.plan.values, core)),
         }
     }
 
@@ -143,6 +67,7 @@ impl AppProtocol for HttpClients {
 #[derive(Debug)]
 pub struct HttpClientShared {
     plan: Arc<Plan>,
+    writer: Writer,
 }
 
 /// How far a connection is.
@@ -150,8 +75,10 @@ pub struct HttpClientShared {
 enum Phase {
     /// Not there yet.
     Connecting,
-    /// The next request is due then.
+    /// The next requests are due then.
     Thinking(Nanos),
+    /// Not all requests that are sent at once are.
+    Sending,
     /// The body of a request is to be sent.
     Body,
     /// A response is waited for.
@@ -183,11 +110,17 @@ impl fmt::Debug for BodyHash {
 #[derive(Debug)]
 pub struct HttpClientFlow {
     remote: SocketAddr,
+    /// Its number among those of its clients, for what requests are made of.
+    number: u64,
     phase: Phase,
     /// Requests that were sent.
     sent: u32,
+    /// Those that are sent at once: so many will have been then.
+    sent_end: u32,
+    /// Requests that were answered.
+    answered: u32,
     sent_at: Nanos,
-    /// When its response must be there.
+    /// When the responses must be there.
     deadline: Option<Nanos>,
     has_first_byte: bool,
     head: HeadReader,
@@ -195,44 +128,55 @@ pub struct HttpClientFlow {
 }
 
 impl HttpClientFlow {
-    /// The request that was sent last, or the first.
-    fn request<'s>(&self, shared: &'s HttpClientShared) -> &'s Request {
-        let requests = &shared.plan.requests;
-        &requests[self.sent.saturating_sub(1) as usize % requests.len()]
+    /// A request by its place on the connection.
+    fn request<'s>(&self, plan: &'s Plan, place: u32) -> &'s Request {
+        &plan.requests[place as usize % plan.requests.len()]
     }
 
-    /// Sends the head of the next request.
+    /// Whether a request was sent, or is being sent, and not answered.
+    fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Sending | Phase::Body | Phase::Waiting)
+    }
+
+    /// Begins the requests that are sent at once.
+    fn begin_requests(&mut self, shared: &HttpClientShared, cx: &ApplicationContext<'_>) {
+        let plan = &shared.plan;
+        self.sent_end = self.sent + plan.pipeline.min(plan.per_connection - self.sent);
+        self.sent_at = cx.now;
+        self.deadline = plan.timeout.map(|timeout| cx.now + timeout);
+        self.has_first_byte = false;
+        self.phase = Phase::Sending;
+    }
+
+    /// Sends the heads of those that are left, up to the first with a body, and no more than fit.
     fn send(
         &mut self,
-        shared: &HttpClientShared,
+        shared: &mut HttpClientShared,
         cx: &mut ApplicationContext<'_>,
+        room: usize,
         out: &mut Vec<u8>,
     ) {
-        self.sent += 1;
-        let request = self.request(shared);
-        out.extend_from_slice(&request.begin);
-        match &request.host {
-            Some(host) => out.extend_from_slice(host),
-            None => write_host(self.remote, out),
+        let HttpClientShared { plan, writer } = shared;
+        while self.phase == Phase::Sending {
+            let request = self.request(plan, self.sent);
+            let bytes = request.write(&plan.values, writer, self.number, self.remote, out);
+            self.sent += 1;
+            let mut count = Count(cx);
+            count.message(request.row);
+            count.sent_bytes(bytes);
+            if request.body().is_some() {
+                self.phase = Phase::Body;
+            } else if self.sent == self.sent_end {
+                self.phase = Phase::Waiting;
+            } else if out.len() >= room {
+                break;
+            }
         }
-        // The last does not ask the server to close: who closes first keeps the TIME-WAIT, and that is better
-        // kept here. Over TLS our own close_notify would find a connection that is gone.
-        out.extend_from_slice(&request.end);
-        let mut count = Count(cx);
-        count.message(request.row);
-        count.sent_bytes(request.body_bytes.into());
-        self.sent_at = cx.now;
-        self.deadline = shared.plan.timeout.map(|timeout| cx.now + timeout);
-        self.has_first_byte = false;
-        self.phase = match request.body {
-            Some(_) => Phase::Body,
-            None => Phase::Waiting,
-        };
     }
 
-    /// The request failed, and the connection is of no use any more.
+    /// The request failed, and the connection is of no use any more: so did those that were sent with it.
     fn fail(&mut self, cx: &mut ApplicationContext<'_>, failure: Failure) {
-        Count(cx).failure(failure);
+        Count(cx).failures(failure, (self.sent - self.answered).max(1));
         self.response = None;
         self.phase = Phase::Closing(Output::Fail);
     }
@@ -243,7 +187,7 @@ impl HttpClientFlow {
         cx: &mut ApplicationContext<'_>,
         data: &[u8],
     ) {
-        let request = self.request(shared);
+        let request = self.request(&shared.plan, self.answered);
         let head = ResponseHead::parse(self.head.head(data), request.is_head);
         self.head.clear();
         match head {
@@ -253,7 +197,8 @@ impl HttpClientFlow {
             }
             Ok(head) if head.status == 101 => self.fail(cx, Failure::Malformed),
             Ok(head) => {
-                cx.measured.status = Some(StatusClass::Of((head.status / 100) as u8));
+                cx.measures
+                    .count_status(StatusClass::Of((head.status / 100) as u8));
                 let hashes = request.expected.body_sha256.is_some();
                 self.response = Some(Response {
                     head,
@@ -273,8 +218,8 @@ impl HttpClientFlow {
         cx: &mut ApplicationContext<'_>,
         response: Response,
     ) {
-        let expected = &self.request(shared).expected;
-        cx.measured.response = Some(cx.now - self.sent_at);
+        let expected = &self.request(&shared.plan, self.answered).expected;
+        cx.measures.count_response(cx.now - self.sent_at);
         let hash = response.hash.map(|hash| hash.0.finish());
         let has_hash = hash.is_none_or(|hash| {
             let wanted = expected.body_sha256.as_ref();
@@ -292,20 +237,41 @@ impl HttpClientFlow {
         } else if !has_hash {
             count.failure(Failure::BodyHash);
         }
-        let left = shared.plan.per_connection - self.sent;
-        self.phase = if left == 0 {
-            Phase::Closing(Output::Close)
-        } else if response.head.keeps_alive {
-            Phase::Thinking(cx.now + shared.plan.think)
+        self.answered += 1;
+        self.has_first_byte = false;
+        let keeps_alive = response.head.keeps_alive;
+        self.note_answered(shared, cx, keeps_alive);
+    }
+
+    /// A request was answered: others of those that were sent with it, or the next follow.
+    fn note_answered(
+        &mut self,
+        shared: &HttpClientShared,
+        cx: &mut ApplicationContext<'_>,
+        keeps_alive: bool,
+    ) {
+        let unsent = shared.plan.per_connection - self.sent;
+        // An answer before the end of its request leaves the connection with half a body.
+        let is_early = self.phase == Phase::Body && self.answered == self.sent;
+        let keeps_alive = keeps_alive && !is_early;
+        if keeps_alive && self.answered < self.sent_end {
+            return;
+        }
+        if keeps_alive && unsent > 0 {
+            self.phase = Phase::Thinking(cx.now + shared.plan.think);
+            return;
+        }
+        Count(cx).unsent(unsent);
+        if self.answered < self.sent {
+            self.fail(cx, Failure::Closed);
         } else {
-            Count(cx).unsent(left);
-            Phase::Closing(Output::Close)
-        };
+            self.phase = Phase::Closing(Output::Close);
+        }
     }
 
     fn note_first_byte(&mut self, cx: &mut ApplicationContext<'_>) {
         if !std::mem::replace(&mut self.has_first_byte, true) {
-            cx.measured.response_begin = Some(cx.now - self.sent_at);
+            cx.measures.count_response_begin(cx.now - self.sent_at);
         }
     }
 
@@ -340,14 +306,21 @@ impl HttpClientFlow {
 
     fn note_peer_closed(&mut self, shared: &HttpClientShared, cx: &mut ApplicationContext<'_>) {
         match (self.phase, self.response.take()) {
-            (Phase::Body | Phase::Waiting, Some(response)) => match response.head.body {
-                Body::UntilClose => self.end_response(shared, cx, response),
-                _ => self.fail(cx, Failure::Truncated),
-            },
-            (Phase::Body | Phase::Waiting, None) if self.head.is_within() => {
-                self.fail(cx, Failure::Truncated);
+            (Phase::Sending | Phase::Body | Phase::Waiting, Some(response)) => {
+                match response.head.body {
+                    Body::UntilClose => self.end_response(shared, cx, response),
+                    _ => self.fail(cx, Failure::Truncated),
+                }
             }
-            (Phase::Body | Phase::Waiting, None) => self.fail(cx, Failure::Closed),
+            (Phase::Sending | Phase::Body | Phase::Waiting, None) => {
+                self.fail(
+                    cx,
+                    match self.head.is_within() {
+                        true => Failure::Truncated,
+                        false => Failure::Closed,
+                    },
+                );
+            }
             (Phase::Connecting | Phase::Thinking(_), _) => {
                 Count(cx).unsent(shared.plan.per_connection - self.sent);
                 self.phase = Phase::Closing(match self.sent {
@@ -360,29 +333,21 @@ impl HttpClientFlow {
     }
 }
 
-fn write_host(remote: SocketAddr, out: &mut Vec<u8>) {
-    use std::io::Write;
-    let ip = remote.ip();
-    let written = match (DEFAULT_PORTS.contains(&remote.port()), ip.is_ipv6()) {
-        (false, _) => write!(out, "{remote}"),
-        (true, false) => write!(out, "{ip}"),
-        (true, true) => write!(out, "[{ip}]"),
-    };
-    written.expect("memory takes all that is written to it");
-}
-
 impl Application for HttpClientFlow {
     type Shared = HttpClientShared;
 
     fn start(
-        _: &mut HttpClientShared,
+        shared: &mut HttpClientShared,
         _: &mut ApplicationContext<'_>,
         flow: &AppFlowInfo,
     ) -> HttpClientFlow {
         HttpClientFlow {
             remote: flow.remote,
+            number: shared.writer.draws.connection(),
             phase: Phase::Connecting,
             sent: 0,
+            sent_end: 0,
+            answered: 0,
             sent_at: 0,
             deadline: None,
             has_first_byte: false,
@@ -400,15 +365,13 @@ impl Application for HttpClientFlow {
         match event {
             FlowEvent::Connected => self.phase = Phase::Thinking(cx.now),
             FlowEvent::PeerClosed => self.note_peer_closed(shared, cx),
-            FlowEvent::Ended(end) if matches!(self.phase, Phase::Body | Phase::Waiting) => {
-                match end {
-                    End::Reset => self.fail(cx, Failure::Reset),
-                    End::TimedOut => self.fail(cx, Failure::Timeout),
-                    End::Closed => self.fail(cx, Failure::Closed),
-                    // At the end of the run; its flow is counted as cut off.
-                    End::CutOff => {}
-                }
-            }
+            FlowEvent::Ended(end) if self.is_waiting() => match end {
+                End::Reset => self.fail(cx, Failure::Reset),
+                End::TimedOut => self.fail(cx, Failure::Timeout),
+                End::Closed => self.fail(cx, Failure::Closed),
+                // At the end of the run; its flow is counted as cut off.
+                End::CutOff => {}
+            },
             FlowEvent::Acknowledged | FlowEvent::Woken | FlowEvent::Ended(_) => {}
         }
     }
@@ -422,13 +385,13 @@ impl Application for HttpClientFlow {
         let mut rest = data;
         while !rest.is_empty() {
             match self.phase {
-                Phase::Body | Phase::Waiting => self.note_first_byte(cx),
+                Phase::Closing(_) | Phase::Over => return data.len(),
+                _ if self.answered < self.sent => self.note_first_byte(cx),
                 // An answer that nobody asked for.
-                Phase::Connecting | Phase::Thinking(_) => {
+                _ => {
                     self.fail(cx, Failure::Malformed);
                     return data.len();
                 }
-                Phase::Closing(_) | Phase::Over => return data.len(),
             }
             if self.response.is_none() {
                 match self.head.read(rest) {
@@ -452,8 +415,7 @@ impl Application for HttpClientFlow {
     }
 
     fn handle_timeout(&mut self, _: &mut HttpClientShared, cx: &mut ApplicationContext<'_>) {
-        let waits = matches!(self.phase, Phase::Body | Phase::Waiting);
-        if waits && self.deadline.is_some_and(|deadline| deadline <= cx.now) {
+        if self.is_waiting() && self.deadline.is_some_and(|deadline| deadline <= cx.now) {
             self.fail(cx, Failure::Timeout);
             // An answer that is late may still come.
             self.phase = Phase::Closing(Output::Reset);
@@ -464,17 +426,24 @@ impl Application for HttpClientFlow {
         &mut self,
         shared: &mut HttpClientShared,
         cx: &mut ApplicationContext<'_>,
-        _: usize,
+        room: usize,
         out: &mut Vec<u8>,
     ) -> Option<Output> {
+        if matches!(self.phase, Phase::Thinking(due) if due <= cx.now) {
+            self.begin_requests(shared, cx);
+        }
         match self.phase {
-            Phase::Thinking(due) if due <= cx.now => {
-                self.send(shared, cx, out);
+            Phase::Sending => {
+                self.send(shared, cx, room, out);
                 Some(Output::Data)
             }
             Phase::Body => {
-                self.phase = Phase::Waiting;
-                self.request(shared).body.map(Output::Buffer)
+                self.phase = match self.sent < self.sent_end {
+                    true => Phase::Sending,
+                    false => Phase::Waiting,
+                };
+                let request = self.request(&shared.plan, self.sent - 1);
+                request.body().map(Output::Buffer)
             }
             Phase::Closing(output) => {
                 self.phase = Phase::Over;
@@ -487,7 +456,7 @@ impl Application for HttpClientFlow {
     fn poll_timeout(&self) -> Option<Nanos> {
         match self.phase {
             Phase::Thinking(due) => Some(due),
-            Phase::Body | Phase::Waiting => self.deadline,
+            Phase::Sending | Phase::Body | Phase::Waiting => self.deadline,
             Phase::Connecting | Phase::Closing(_) | Phase::Over => None,
         }
     }

@@ -4,6 +4,7 @@
 //! | what | where |
 //! |---|---|
 //! | what is asked for, and its errors | `settings` |
+//! | what clients send, and the values in it | `requests`, `values` |
 //! | a head: its bytes, and what it says | `head_reader`, `head` |
 //! | where a body ends | `body` |
 //! | one connection of a client, of a server | `client`, `server` with `answers` |
@@ -14,13 +15,16 @@ mod body;
 mod client;
 mod head;
 mod head_reader;
+mod requests;
 mod rows;
 mod server;
 mod settings;
+mod values;
 
 pub use client::HttpClients;
 pub use rows::rows;
 pub use server::HttpServers;
 pub use settings::{
-    Expected, HttpClientSettings, HttpRequest, HttpRoute, HttpServerSettings, HttpSettingsError,
+    Expected, HttpClientSettings, HttpRequest, HttpRequestBody, HttpRoute, HttpServerSettings,
+    HttpSettingsError, HttpValue, HttpValueSource,
 };

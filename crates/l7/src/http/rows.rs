@@ -182,8 +182,14 @@ impl Count<'_, '_> {
     }
 
     pub(super) fn failure(&mut self, failure: Failure) {
+        self.failures(failure, 1);
+    }
+
+    /// The same for so many requests.
+    pub(super) fn failures(&mut self, failure: Failure, requests: u32) {
         let place = REASONS.iter().position(|(_, known)| *known == failure);
-        self.0.rows.add(LIST, FAILURES + place.unwrap_or(0), 1);
+        let row = FAILURES + place.unwrap_or(0);
+        self.0.rows.add(LIST, row, requests.into());
     }
 
     pub(super) fn sent_bytes(&mut self, bytes: u64) {

@@ -39,7 +39,7 @@ pub(super) fn refused<T>(
 }
 
 /// What clients do on each of their connections.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpClientSettings {
     /// The `Host` of requests; without one it is the address and port of the server.
     pub host: Option<String>,
@@ -47,10 +47,78 @@ pub struct HttpClientSettings {
     pub requests: Vec<HttpRequest>,
     /// How many requests a connection sends.
     pub requests_per_connection: u32,
+    /// How many of them it sends at once; the next follow when all their responses are there.
+    pub pipeline: u32,
+    /// What requests are made of: `${name}` in a path, the value of a header or a body that is text. Without
+    /// any, a `$` is one.
+    pub values: Vec<HttpValue>,
     /// How long it waits between a response and the next request.
     pub think: Nanos,
     /// How long the end of a response may take; without, as long as the connection holds.
     pub timeout: Option<Nanos>,
+}
+
+impl Default for HttpClientSettings {
+    /// One request after another.
+    fn default() -> HttpClientSettings {
+        HttpClientSettings {
+            host: None,
+            requests: Vec::new(),
+            requests_per_connection: 0,
+            pipeline: 1,
+            values: Vec::new(),
+            think: 0,
+            timeout: None,
+        }
+    }
+}
+
+/// A value of which requests are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpValue {
+    /// The name that requests use it by.
+    pub name: String,
+    /// What it may be.
+    pub source: HttpValueSource,
+    /// All requests of a connection have the same; else each has one of its own.
+    pub is_of_connection: bool,
+}
+
+/// What a value may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HttpValueSource {
+    /// One of these texts.
+    List {
+        /// The texts.
+        texts: Vec<String>,
+        /// At random; else one after another.
+        is_random: bool,
+    },
+    /// One number after another, and from the first on again.
+    Counter {
+        /// The first.
+        first: u64,
+        /// None is larger.
+        last: u64,
+        /// From one to the next.
+        step: u64,
+        /// It is filled up with zeros to so many digits.
+        digits: u16,
+    },
+    /// A random number.
+    Random {
+        /// The smallest.
+        first: u64,
+        /// The largest.
+        last: u64,
+        /// It is filled up with zeros to so many digits.
+        digits: u16,
+    },
+    /// A random text of so many small letters and digits.
+    Token {
+        /// How many.
+        length: u16,
+    },
 }
 
 /// A request.
@@ -63,9 +131,21 @@ pub struct HttpRequest {
     /// More header lines: names and values.
     pub headers: Vec<(String, String)>,
     /// The body.
-    pub body: Option<BufferIndex>,
+    pub body: HttpRequestBody,
     /// What its response must be.
     pub expected: Expected,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HttpRequestBody {
+    /// None.
+    #[default]
+    None,
+    /// Bytes of the profile.
+    Buffer(BufferIndex),
+    /// Text, with values in it.
+    Text(String),
 }
 
 /// What a response must be for its request to be a success.
@@ -164,8 +244,7 @@ pub(super) fn check_headers(
                 "is no name of a header: letters, digits and - only",
             );
         }
-        let is_right = |byte: u8| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic();
-        if !value.bytes().all(is_right) {
+        if !value.bytes().all(is_in_line) {
             return refused(field(), format!("{value:?} must be one line of ASCII"));
         }
         for (ours, instead) in [
@@ -191,6 +270,11 @@ pub(super) fn check_headers(
     Ok(())
 }
 
+/// Whether a byte may stand in the value of a header.
+pub(super) fn is_in_line(byte: u8) -> bool {
+    byte == b'\t' || byte == b' ' || byte.is_ascii_graphic()
+}
+
 /// Writes header lines.
 pub(super) fn write_headers(headers: &[(String, String)], head: &mut String) {
     for (name, value) in headers {
@@ -214,7 +298,7 @@ pub(super) fn check_count(field: &str, count: usize) -> Result<(), HttpSettingsE
 }
 
 /// RFC 9110, section 5.6.2.
-fn is_token(text: &str) -> bool {
+pub(super) fn is_token(text: &str) -> bool {
     let is_right = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_right)
 }

@@ -207,7 +207,7 @@ impl<A: Application> TlsFlow<A> {
     ) {
         self.phase = Phase::Open;
         cx.rows.add(ROWS, alerts::handshake_row(is_resumed), 1);
-        cx.measured.handshake = Some(cx.now - self.time);
+        cx.measures.count_handshake(cx.now - self.time);
         self.tell(shared, cx, FlowEvent::Connected);
     }
 

@@ -6,8 +6,8 @@ use allosaur_engine::app::{ApplicationFactory, BufferIndex, BufferSpec, Buffers}
 use allosaur_engine::template::{CompiledProfile, Layout, ProfileSpec};
 use allosaur_engine::time::{MILLISECOND, SECOND};
 use allosaur_l7::http::{
-    Expected, HttpClientSettings, HttpClients, HttpRequest, HttpRoute, HttpServerSettings,
-    HttpServers,
+    Expected, HttpClientSettings, HttpClients, HttpRequest, HttpRequestBody, HttpRoute,
+    HttpServerSettings, HttpServers, HttpValue, HttpValueSource,
 };
 use allosaur_l7::protocol::{AppProtocol, OverTcp};
 use allosaur_l7::tls::{ClientTls, TlsFlows};
@@ -154,7 +154,7 @@ fn requests_are_answered_by_path_on_one_connection() {
     });
     requests.push(HttpRequest {
         method: "POST".to_owned(),
-        body: body(2),
+        body: HttpRequestBody::Buffer(BufferIndex(4)),
         ..get("/upload")
     });
     let content = 1 + 1_000 + 2 * 100_000;
@@ -267,6 +267,139 @@ fn an_answer_that_is_late_is_a_timeout() {
     assert_eq!((told.failures(), told.completed()), (0, [FLOWS; 2]));
 }
 
+fn upload(text: &str) -> HttpRequest {
+    HttpRequest {
+        method: "POST".to_owned(),
+        body: HttpRequestBody::Text(text.to_owned()),
+        expected: Expected {
+            statuses: vec![201],
+            ..Expected::default()
+        },
+        ..get("/upload")
+    }
+}
+
+fn counter(name: &str, first: u64, last: u64) -> HttpValue {
+    HttpValue {
+        name: name.to_owned(),
+        source: HttpValueSource::Counter {
+            first,
+            last,
+            step: 1,
+            digits: 0,
+        },
+        is_of_connection: false,
+    }
+}
+
+#[test]
+fn requests_that_are_sent_at_once_are_judged_in_their_order() {
+    let constant = HttpRequest {
+        body: HttpRequestBody::Buffer(BufferIndex(4)),
+        ..upload("")
+    };
+    let of_bytes = |path: &str, bytes| HttpRequest {
+        expected: Expected {
+            body_bytes: Some(bytes),
+            ..Expected::default()
+        },
+        ..get(path)
+    };
+    let requests = vec![
+        of_bytes("/one", 1),
+        of_bytes("/small", 1_000),
+        constant,
+        of_bytes("/chunked", 100_000),
+        upload("text"),
+        of_bytes("/slow", 1_000),
+        of_bytes("/none", 0),
+    ];
+    for (is_tls, pipeline) in [(false, 2), (false, 7), (true, 3), (true, 100)] {
+        let settings = HttpClientSettings {
+            pipeline,
+            ..clients(requests.clone())
+        };
+        let told = run(&settings, &servers(), is_tls);
+        assert_eq!(told.completed(), [FLOWS; 2], "{pipeline}, TLS {is_tls}");
+        assert_eq!(told.failures(), 0, "{pipeline}, TLS {is_tls}");
+        assert_eq!(told.rows("http_requests", "GET"), [5 * FLOWS; 2]);
+        assert_eq!(told.rows("http_responses", "201"), [2 * FLOWS; 2]);
+        let times = told.world.engine.times(world::RUN).expect("it runs");
+        assert_eq!(times.response.total(), 7 * FLOWS);
+        assert_eq!(times.response_begin.total(), 7 * FLOWS);
+    }
+}
+
+#[test]
+fn what_was_sent_with_a_request_that_fails_fails_with_it() {
+    let settings = HttpClientSettings {
+        pipeline: 3,
+        requests_per_connection: 5,
+        ..clients(vec![get("/small")])
+    };
+    let closing = HttpServerSettings {
+        requests_per_connection: 2,
+        ..servers()
+    };
+    let told = run(&settings, &closing, false);
+    assert_eq!(told.rows("http_responses", "200"), [2 * FLOWS; 2]);
+    assert_eq!(told.row(0, "http_failures", "closed"), FLOWS);
+    let unsent = told.row(0, "http_requests_unsent", "server_closed");
+    assert_eq!(unsent, 2 * FLOWS);
+    let late = HttpClientSettings {
+        timeout: Some(100 * MILLISECOND),
+        requests: vec![get("/small"), get("/slow")],
+        ..settings
+    };
+    let told = run(&late, &servers(), false);
+    assert_eq!(told.row(0, "http_responses", "200"), FLOWS);
+    assert_eq!(told.row(0, "http_failures", "timeout"), 2 * FLOWS);
+}
+
+#[test]
+fn values_stand_in_paths_headers_and_bodies() {
+    let texts = ["one", "small"].map(str::to_owned).to_vec();
+    let of_connection = HttpValue {
+        is_of_connection: true,
+        ..counter("user", 1, FLOWS)
+    };
+    let path = HttpValue {
+        name: "path".to_owned(),
+        source: HttpValueSource::List {
+            texts,
+            is_random: false,
+        },
+        is_of_connection: false,
+    };
+    let asks = HttpRequest {
+        headers: vec![("Cookie".to_owned(), "user=${user}; $$=${n}".to_owned())],
+        ..get("/${path}?n=${n}")
+    };
+    for is_tls in [false, true] {
+        let settings = HttpClientSettings {
+            values: vec![of_connection.clone(), path.clone(), counter("n", 98, 101)],
+            pipeline: 4,
+            ..clients(vec![
+                asks.clone(),
+                asks.clone(),
+                upload("${n}${n}"),
+                upload(""),
+            ])
+        };
+        let told = run(&settings, &servers(), is_tls);
+        assert_eq!((told.failures(), told.completed()), (0, [FLOWS; 2]));
+        assert_eq!(told.rows("http_responses", "201"), [2 * FLOWS; 2]);
+        // One byte and 1,000, in turns: 20 of each.
+        let received = told.row(0, "http_body_bytes", "received");
+        assert_eq!(received, 1_001 * FLOWS);
+        // Three of four numbers are drawn by a connection, and one is used for the body: of 20 in a row of
+        // four, so five of each, with 2 to 3 digits twice.
+        let sent = told.rows("http_body_bytes", "sent");
+        assert_eq!(sent[0], told.row(1, "http_body_bytes", "received"));
+        assert_eq!(sent[0], 5 * 2 * (2 + 2 + 3 + 3));
+    }
+}
+
 #[test]
 fn a_server_may_close_between_requests() {
     let settings = HttpClientSettings {
@@ -339,4 +472,46 @@ fn what_cannot_be_is_refused_by_the_name_of_its_field() {
     assert_eq!(server(vec![]), "routes");
     assert_eq!(server(vec![route("/", 700, None)]), "routes[0].status");
     assert_eq!(server(vec![route("/", 204, body(0))]), "routes[0].body");
+}
+
+#[test]
+fn values_that_cannot_be_are_refused_by_the_name_of_their_field() {
+    let compiled = CompiledProfile::compile(&spec(), Layout::SMALLEST).expect("it is right");
+    let client = |settings: HttpClientSettings| {
+        let made = HttpClients::new(&settings, Arc::clone(compiled.buffers()));
+        made.expect_err("it is wrong").field
+    };
+    let with_header = |name: &str, value: &str| HttpRequest {
+        headers: vec![(name.to_owned(), value.to_owned())],
+        ..get("/")
+    };
+    let many = HttpClientSettings {
+        pipeline: 129,
+        ..clients(vec![get("/")])
+    };
+    assert_eq!(client(many), "pipeline");
+    let spaced = HttpValue {
+        source: HttpValueSource::List {
+            texts: vec!["a b".to_owned()],
+            is_random: true,
+        },
+        ..counter("spaced", 0, 1)
+    };
+    for (request, field) in [
+        (get("/${other}"), "requests[0].path"),
+        (get("/$n"), "requests[0].path"),
+        (get("/${n"), "requests[0].path"),
+        (get("/${spaced}"), "requests[0].path"),
+        (get("${n}/"), "requests[0].path"),
+        (with_header("a", "${other}"), "requests[0].headers.a"),
+        (upload("${other}"), "requests[0].body"),
+        (upload(&"${n}".repeat(101)), "requests[0]"),
+        (upload(&"x".repeat(70_000)), "requests[0].body"),
+    ] {
+        let settings = HttpClientSettings {
+            values: vec![counter("n", 0, 1), spaced.clone()],
+            ..clients(vec![request])
+        };
+        assert_eq!(client(settings), field);
+    }
 }

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::values::{duration, number, number32, objects, refuse_unknown, text};
+use super::values::{duration, number, number32, objects, refuse_unknown, strings, text};
 use crate::fields::{FieldError, Fields};
 
 /// What a program speaks in the place of its commands.
@@ -26,10 +26,51 @@ pub struct HttpClientFields {
     pub requests: Vec<HttpRequestFields>,
     /// `requests_per_connection`; all requests once if it is missing.
     pub requests_per_connection: u32,
+    /// `pipeline`: how many are sent at once; 1 if it is missing.
+    pub pipeline: u32,
+    /// `values`: what requests are made of.
+    pub values: Vec<HttpValueFields>,
     /// `think_usec`: between a response and the next request.
     pub think_usec: f64,
     /// `timeout_usec`: for each response.
     pub timeout_usec: Option<f64>,
+}
+
+/// A value that requests use as `${name}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpValueFields {
+    /// `name`.
+    pub name: String,
+    /// What it may be.
+    pub source: HttpSourceFields,
+    /// `each` is `connection`: its requests have the same. `request` if it is missing.
+    pub is_of_connection: bool,
+}
+
+/// What a value may be: one of these fields is there.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HttpSourceFields {
+    /// `list`: texts, by `distribution` (`rand` or `seq`; `rand` if it is missing).
+    List(Vec<String>, bool),
+    /// `counter`.
+    Counter(HttpNumbersFields),
+    /// `random`.
+    Random(HttpNumbersFields),
+    /// `token`: the letters of a random text.
+    Token(u16),
+}
+
+/// Numbers from `first` (0 if it is missing) to `last`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpNumbersFields {
+    /// `first`.
+    pub first: u64,
+    /// `last`.
+    pub last: u64,
+    /// `step` of a counter; 1 if it is missing.
+    pub step: u64,
+    /// `digits`, at least; 0 if it is missing.
+    pub digits: u16,
 }
 
 /// A request.
@@ -43,6 +84,8 @@ pub struct HttpRequestFields {
     pub headers: Vec<(String, String)>,
     /// `buf_index`: the body.
     pub body: Option<u32>,
+    /// `body`: the same as a text, with values in it.
+    pub text: Option<String>,
     /// `status`: what its response may have; 200 to 399 if it is missing.
     pub statuses: Vec<u16>,
     /// `body_bytes`: the length of the body of its response.
@@ -77,18 +120,32 @@ pub struct HttpRouteFields {
     pub delay_usec: f64,
 }
 
-const CLIENT: [&str; 5] = [
+const CLIENT: [&str; 7] = [
     "host",
     "requests",
     "requests_per_connection",
+    "pipeline",
+    "values",
     "think_usec",
     "timeout_usec",
 ];
-const REQUEST: [&str; 7] = [
+const VALUE: [&str; 7] = [
+    "name",
+    "each",
+    "list",
+    "distribution",
+    "counter",
+    "random",
+    "token",
+];
+const COUNTER: [&str; 4] = ["first", "last", "step", "digits"];
+const RANDOM: [&str; 3] = ["first", "last", "digits"];
+const REQUEST: [&str; 8] = [
     "method",
     "path",
     "headers",
     "buf_index",
+    "body",
     "status",
     "body_bytes",
     "body_sha256",
@@ -131,19 +188,89 @@ fn client(fields: &Fields<'_>, name: &str) -> Result<HttpClientFields, FieldErro
             .optional("requests_per_connection", number32)?
             .unwrap_or(all),
         requests,
+        pipeline: fields.optional("pipeline", number32)?.unwrap_or(1),
+        values: match fields.is_missing("values") {
+            true => Vec::new(),
+            false => objects(&fields, "values", &fields.full("values"), value)?,
+        },
         think_usec: fields.optional("think_usec", duration)?.unwrap_or(0.0),
         timeout_usec: fields.optional("timeout_usec", duration)?,
     })
 }
 
+fn value(fields: &Fields<'_>) -> Result<HttpValueFields, FieldError> {
+    refuse_unknown(fields, &VALUE)?;
+    let name = text(fields, "name")?;
+    let sources = ["list", "counter", "random", "token"];
+    let mut given = sources.into_iter().filter(|name| !fields.is_missing(name));
+    let source = match (given.next(), given.next()) {
+        (None, _) => {
+            let problem = format!("is missing; give {name:?} one of {}", sources.join(", "));
+            return Err(fields.bad("list", problem));
+        }
+        (Some(first), Some(second)) => {
+            let problem = format!("stands beside {first}: leave one of the two out");
+            return Err(fields.bad(second, problem));
+        }
+        (Some("list"), None) => HttpSourceFields::List(
+            strings(fields, "list")?
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            one_of(fields, "distribution", ["rand", "seq"])?,
+        ),
+        (Some("counter"), None) => HttpSourceFields::Counter(numbers(fields, "counter", &COUNTER)?),
+        (Some("random"), None) => HttpSourceFields::Random(numbers(fields, "random", &RANDOM)?),
+        (Some(_), None) => HttpSourceFields::Token(fields.uint16("token")?),
+    };
+    Ok(HttpValueFields {
+        name,
+        source,
+        is_of_connection: !one_of(fields, "each", ["request", "connection"])?,
+    })
+}
+
+fn numbers(
+    fields: &Fields<'_>,
+    name: &str,
+    known: &[&str],
+) -> Result<HttpNumbersFields, FieldError> {
+    let fields = fields.object(name)?;
+    refuse_unknown(&fields, known)?;
+    Ok(HttpNumbersFields {
+        first: fields.optional("first", number)?.unwrap_or(0),
+        last: number(&fields, "last")?,
+        step: fields.optional("step", number)?.unwrap_or(1),
+        digits: fields.optional("digits", Fields::uint16)?.unwrap_or(0),
+    })
+}
+
+/// Whether it is the first of two words; it is if it is missing.
+fn one_of(fields: &Fields<'_>, name: &str, words: [&str; 2]) -> Result<bool, FieldError> {
+    match fields.optional(name, text)? {
+        None => Ok(true),
+        Some(word) if word == words[0] => Ok(true),
+        Some(word) if word == words[1] => Ok(false),
+        Some(word) => {
+            let problem = format!("is {word:?}; it must be {} or {}", words[0], words[1]);
+            Err(fields.bad(name, problem))
+        }
+    }
+}
+
 fn request(fields: &Fields<'_>) -> Result<HttpRequestFields, FieldError> {
     refuse_unknown(fields, &REQUEST)?;
+    if !fields.is_missing("body") && !fields.is_missing("buf_index") {
+        let problem = "stands beside buf_index: leave one of the two out";
+        return Err(fields.bad("body", problem));
+    }
     let or = |given: Option<String>, default: &str| given.unwrap_or_else(|| default.to_owned());
     Ok(HttpRequestFields {
         method: or(fields.optional("method", text)?, "GET"),
         path: or(fields.optional("path", text)?, "/"),
         headers: fields.optional("headers", pairs)?.unwrap_or_default(),
         body: fields.optional("buf_index", number32)?,
+        text: fields.optional("body", text)?,
         statuses: fields.optional("status", statuses)?.unwrap_or_default(),
         body_bytes: fields.optional("body_bytes", number)?,
         body_sha256: fields.optional("body_sha256", hash)?,

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use allosaur_api::commands::stateful::http::{
     HttpClientFields, HttpFields, HttpRequestFields, HttpRouteFields, HttpServerFields,
+    HttpSourceFields, HttpValueFields,
 };
 use allosaur_api::commands::stateful::profile as json;
 use allosaur_engine::app::{ApplicationFactory, BufferIndex, Buffers};
 use allosaur_engine::template::{CompiledProfile, ProfileSpec, ProgramIndex, Side, Tunable};
 use allosaur_l7::http::{
-    Expected, HttpClientSettings, HttpClients, HttpRequest, HttpRoute, HttpServerSettings,
-    HttpServers, HttpSettingsError,
+    Expected, HttpClientSettings, HttpClients, HttpRequest, HttpRequestBody, HttpRoute,
+    HttpServerSettings, HttpServers, HttpSettingsError, HttpValue, HttpValueSource,
 };
 use allosaur_l7::protocol::OverTcp;
 
@@ -139,9 +140,36 @@ fn client(
         host: fields.host.clone(),
         requests: requests.collect::<Result<_, _>>()?,
         requests_per_connection: fields.requests_per_connection,
+        pipeline: fields.pipeline,
+        values: fields.values.iter().map(value).collect(),
         think: nanos(fields.think_usec),
         timeout: fields.timeout_usec.map(nanos),
     })
+}
+
+fn value(fields: &HttpValueFields) -> HttpValue {
+    HttpValue {
+        name: fields.name.clone(),
+        source: match &fields.source {
+            HttpSourceFields::List(texts, is_random) => HttpValueSource::List {
+                texts: texts.clone(),
+                is_random: *is_random,
+            },
+            HttpSourceFields::Counter(numbers) => HttpValueSource::Counter {
+                first: numbers.first,
+                last: numbers.last,
+                step: numbers.step,
+                digits: numbers.digits,
+            },
+            HttpSourceFields::Random(numbers) => HttpValueSource::Random {
+                first: numbers.first,
+                last: numbers.last,
+                digits: numbers.digits,
+            },
+            HttpSourceFields::Token(length) => HttpValueSource::Token { length: *length },
+        },
+        is_of_connection: fields.is_of_connection,
+    }
 }
 
 fn request(
@@ -149,11 +177,16 @@ fn request(
     fields: &HttpRequestFields,
     buffers: usize,
 ) -> Result<HttpRequest, HttpSettingsError> {
+    let constant = body(&format!("requests[{i}]"), fields.body, buffers)?;
     Ok(HttpRequest {
         method: fields.method.clone(),
         path: fields.path.clone(),
         headers: fields.headers.clone(),
-        body: body(&format!("requests[{i}]"), fields.body, buffers)?,
+        body: match (&fields.text, constant) {
+            (Some(text), _) => HttpRequestBody::Text(text.clone()),
+            (None, Some(buffer)) => HttpRequestBody::Buffer(buffer),
+            (None, None) => HttpRequestBody::None,
+        },
         expected: Expected {
             statuses: fields.statuses.clone(),
             body_bytes: fields.body_bytes,
