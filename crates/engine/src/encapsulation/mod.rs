@@ -12,7 +12,6 @@ mod prefix;
 mod tunnel;
 mod vxlan;
 
-use allosaur_packet::frame::Layout;
 use allosaur_packet::link::ethernet::{self, EtherType};
 use allosaur_packet::link::vlan;
 use allosaur_packet::shared_payload::SplitFrame;
@@ -22,6 +21,7 @@ pub use prefix::{LinkPrefix, PREFIX_BYTES_MAX, PrefixBuilder};
 pub use tunnel::{Stripped, Tunnel, TunnelKind};
 pub use vxlan::Vxlan;
 
+const TYPE: usize = ethernet::TYPE_OFFSET;
 const TAG_BYTES: usize = vlan::HEADER_BYTES;
 
 /// What stands between the MAC addresses of a frame and its IP packet.
@@ -44,11 +44,6 @@ pub enum Encapsulation {
 }
 
 impl Encapsulation {
-    /// The tags of a frame that arrived, for what is sent back.
-    pub fn of(layout: &Layout) -> Encapsulation {
-        Encapsulation::of_tags(layout.vlans())
-    }
-
     /// What has these tags, by their tag control information, the outer first.
     pub fn of_tags(tags: &[u16]) -> Encapsulation {
         match *tags {
@@ -103,26 +98,67 @@ impl Encapsulation {
     /// The same for a frame without a tunnel.
     #[inline]
     pub(crate) fn strip_tags(frame: &[u8]) -> Stripped {
-        const TYPE: usize = ethernet::TYPE_OFFSET;
-        // With two tags and the type of the packet; no packet is so short that it has less.
-        let Some(headers): Option<&[u8; TYPE + 2 * TAG_BYTES + 2]> = frame.first_chunk() else {
-            return Stripped::Other;
-        };
-        let half = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
-        let (first, second, third) = (TYPE, TYPE + TAG_BYTES, TYPE + 2 * TAG_BYTES);
-        let (at, came_in) = if !EtherType(half(first)).is_vlan() {
-            (first, Encapsulation::Ethernet)
-        } else if !EtherType(half(second)).is_vlan() {
-            (second, Encapsulation::Vlan(half(first + 2)))
-        } else {
-            let (outer, inner) = (half(first + 2), half(second + 2));
-            (third, Encapsulation::QinQ { outer, inner })
-        };
-        Stripped::Packet {
-            packet_offset: at + 2,
-            packet: EtherType(half(at)),
-            came_in,
+        match Encapsulation::packet_behind_tags(frame) {
+            Some((packet_offset, packet)) => Stripped::Packet {
+                packet_offset,
+                packet,
+                came_in: Encapsulation::tags_of(frame),
+            },
+            None => Stripped::Other,
         }
+    }
+
+    /// Where the packet of a frame without a tunnel begins, and what it is.
+    #[inline(always)]
+    pub(crate) fn packet_behind_tags(frame: &[u8]) -> Option<(usize, EtherType)> {
+        let fields = TagFields::read(frame)?;
+        let mut at = TYPE;
+        if fields.at(at).is_vlan() {
+            at += TAG_BYTES;
+            if fields.at(at).is_vlan() {
+                at += TAG_BYTES;
+            }
+        }
+        Some((at + 2, fields.at(at)))
+    }
+
+    /// The tags of a frame, for what is sent back.
+    pub(crate) fn tags_of(frame: &[u8]) -> Encapsulation {
+        let Some(fields) = TagFields::read(frame) else {
+            return Encapsulation::Ethernet;
+        };
+        let (outer, inner) = (fields.half(TYPE + 2), fields.half(TYPE + TAG_BYTES + 2));
+        if !fields.at(TYPE).is_vlan() {
+            Encapsulation::Ethernet
+        } else if !fields.at(TYPE + TAG_BYTES).is_vlan() {
+            Encapsulation::Vlan(outer)
+        } else {
+            Encapsulation::QinQ { outer, inner }
+        }
+    }
+}
+
+/// The beginning of a frame, with room for two tags and the type of the packet; no packet is so short that
+/// a frame has less.
+#[derive(Clone, Copy)]
+struct TagFields<'f>(&'f [u8; TYPE + 2 * TAG_BYTES + 2]);
+
+impl TagFields<'_> {
+    #[inline(always)]
+    fn read(frame: &[u8]) -> Option<TagFields<'_>> {
+        frame.first_chunk().map(TagFields)
+    }
+
+    /// The number at `at`.
+    #[inline(always)]
+    fn half(self, at: usize) -> u16 {
+        u16::from_be_bytes([self.0[at], self.0[at + 1]])
+    }
+
+    /// The type at `at`.
+    #[inline(always)]
+    fn at(self, at: usize) -> EtherType {
+        EtherType(self.half(at))
     }
 }
 

@@ -168,7 +168,7 @@ impl StatefulEngine {
             clients: 0,
             is_executed: false,
             key: *key,
-            space: space_of(frame.received.addresses, frame.encapsulation.network()),
+            space: space_of(frame.received.addresses, frame.network()),
         };
         let made = self.make(now, new, |cx, key| match arrival {
             Arrival::Tcp(segment) => Session::accept(cx, key, link, first, &segment),
@@ -390,7 +390,7 @@ impl Frame<'_> {
                 true => info.peer_mac,
                 false => self.source_mac(),
             },
-            encapsulation: *self.encapsulation,
+            encapsulation: self.encapsulation(),
         }
     }
 

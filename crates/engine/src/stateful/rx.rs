@@ -65,11 +65,14 @@ impl StatefulEngine {
         let Some(Some(info)) = self.ports.get(usize::from(port)) else {
             return (Disposition::Other, 1);
         };
-        if info.encapsulation.is_tunnel() || !wire::is_plain(frame) {
-            return self.handle_behind_prefix(now, port, frame, behind, tx_queues);
+        let arrived = (port, info.side);
+        if info.encapsulation.is_tunnel() {
+            self.handle_tunneled(now, port, frame, behind, tx_queues)
+        } else if wire::is_plain(frame) {
+            self.handle_plain(now, arrived, frame, behind, tx_queues)
+        } else {
+            self.handle_behind_tags(now, arrived, frame, behind, tx_queues)
         }
-        let side = info.side;
-        self.handle_plain(now, (port, side), frame, behind, tx_queues)
     }
 
     /// A frame of IPv4 without tags or tunnel.
@@ -91,17 +94,44 @@ impl StatefulEngine {
         let frame = Frame {
             bytes: frame.head,
             data: received.data(frame, *start),
-            burst: Some(Burst::plain(frame, behind)),
+            burst: Some(Burst::new(frame, behind, ethernet::HEADER_BYTES)),
             received,
-            encapsulation: &Encapsulation::Ethernet,
+            tunnel: None,
         };
         self.handle_read(now, (port, 0), side, &frame, tx_queues)
     }
 
-    /// A frame that has something else in front of its packet than the type of IPv4, or that is read step
-    /// by step.
+    /// A frame without a tunnel that has tags, or is not of IPv4.
     #[inline(never)]
-    fn handle_behind_prefix(
+    fn handle_behind_tags(
+        &mut self,
+        now: Nanos,
+        (port, side): (PortIndex, Side),
+        frame: &SplitFrame<'_>,
+        behind: &[SplitFrame<'_>],
+        tx_queues: &mut impl TxQueues,
+    ) -> (Disposition, usize) {
+        let packet = Encapsulation::packet_behind_tags(frame.head);
+        let (at, packet) = packet.unwrap_or_default();
+        let fast = wire::read_packet(frame, at, packet);
+        let Some((received, start)) = &fast else {
+            let stripped = Encapsulation::strip_tags(frame.head);
+            return (self.handle_slow(now, port, frame, stripped, tx_queues), 1);
+        };
+        let is_v4 = packet == EtherType::IPV4;
+        let frame = Frame {
+            bytes: frame.head,
+            data: received.data(frame, *start),
+            burst: is_v4.then(|| Burst::new(frame, behind, at)),
+            received,
+            tunnel: None,
+        };
+        self.handle_read(now, (port, 0), side, &frame, tx_queues)
+    }
+
+    /// A frame that came to a port with a tunnel.
+    #[inline(never)]
+    fn handle_tunneled(
         &mut self,
         now: Nanos,
         port: PortIndex,
@@ -114,28 +144,25 @@ impl StatefulEngine {
         };
         let side = info.side;
         let stripped = info.encapsulation.strip(frame);
-        let link = if behind.is_empty() {
-            Encapsulation::Ethernet
-        } else {
-            info.encapsulation
-        };
-        let fast = match &stripped {
+        let (at, packet) = match stripped {
             Stripped::Packet {
                 packet_offset,
                 packet,
                 ..
-            } => wire::read_packet(frame, *packet_offset, *packet),
-            _ => None,
+            } => (packet_offset, packet),
+            _ => Default::default(),
         };
+        let fast = wire::read_packet(frame, at, packet);
         let (Some((received, start)), Stripped::Packet { came_in, .. }) = (&fast, &stripped) else {
             return (self.handle_slow(now, port, frame, stripped, tx_queues), 1);
         };
+        let is_v4 = packet == EtherType::IPV4;
         let frame = Frame {
             bytes: frame.head,
             data: received.data(frame, *start),
-            burst: Burst::behind_prefix(&link, &stripped, frame, behind),
+            burst: is_v4.then(|| Burst::new(frame, behind, at)),
             received,
-            encapsulation: came_in,
+            tunnel: came_in.is_tunnel().then_some(came_in),
         };
         let arrived = (port, came_in.network());
         self.handle_read(now, arrived, side, &frame, tx_queues)
@@ -275,24 +302,26 @@ impl StatefulEngine {
         if burst.behind.is_empty() {
             return None;
         }
-        let bytes_max = self.flows.at(index)?.session.coalesced_bytes_max(segment);
+        let entry = self.flows.at(index)?;
+        let bytes_max = entry.session.coalesced_bytes_max(segment);
         if bytes_max == 0 {
             return None;
         }
-        match burst.link {
-            None => {
-                let behind = burst.behind.iter().map(|next| Some(*next));
-                wire::coalesce(burst.first, segment, behind, bytes_max)
-            }
-            Some((link, stripped, at)) => {
-                let behind = burst.behind.iter().map(|next| {
-                    let is_same = link.strip(next) == *stripped;
-                    is_same.then(|| behind_prefix(next, at))
-                });
-                let first = behind_prefix(burst.first, at);
-                wire::coalesce(&first, segment, behind, bytes_max)
-            }
+        let at = burst.packet_offset;
+        if at == ethernet::HEADER_BYTES {
+            // What they are compared by has all that is in front of their packets.
+            let behind = burst.behind.iter().map(|next| Some(*next));
+            return wire::coalesce(burst.first, segment, behind, bytes_max);
         }
+        let port = entry.session.key().port;
+        let link = &self.ports[usize::from(port)].as_ref()?.encapsulation;
+        let stripped = link.strip(burst.first);
+        let behind = burst.behind.iter().map(|next| {
+            let is_same = link.strip(next) == stripped;
+            is_same.then(|| behind_prefix(next, at))
+        });
+        let first = behind_prefix(burst.first, at);
+        wire::coalesce(&first, segment, behind, bytes_max)
     }
 }
 
@@ -310,41 +339,21 @@ pub(super) fn space_of(addresses: Addresses, network: u32) -> Option<AddressSpac
 pub(super) struct Burst<'a> {
     first: &'a SplitFrame<'a>,
     behind: &'a [SplitFrame<'a>],
-    /// Where there is more in front of the packet than the header of Ethernet: the encapsulation of the
-    /// port, what was found there, and where the packet begins.
-    link: Option<(&'a Encapsulation, &'a Stripped, usize)>,
+    /// Where the packet of the first begins.
+    packet_offset: usize,
 }
 
 impl<'a> Burst<'a> {
-    /// That of a frame without tags.
     #[inline(always)]
-    fn plain(first: &'a SplitFrame<'a>, behind: &'a [SplitFrame<'a>]) -> Burst<'a> {
-        let link = None;
+    fn new(
+        first: &'a SplitFrame<'a>,
+        behind: &'a [SplitFrame<'a>],
+        packet_offset: usize,
+    ) -> Burst<'a> {
         Burst {
             first,
             behind,
-            link,
-        }
-    }
-
-    /// That of a frame that something stands in front of; `None` when its packet is not IPv4.
-    fn behind_prefix(
-        link: &'a Encapsulation,
-        stripped: &'a Stripped,
-        first: &'a SplitFrame<'a>,
-        behind: &'a [SplitFrame<'a>],
-    ) -> Option<Burst<'a>> {
-        match stripped {
-            Stripped::Packet {
-                packet: EtherType::IPV4,
-                packet_offset,
-                ..
-            } => Some(Burst {
-                first,
-                behind,
-                link: Some((link, stripped, *packet_offset)),
-            }),
-            _ => None,
+            packet_offset,
         }
     }
 }
@@ -367,11 +376,22 @@ pub(super) struct Frame<'a> {
     /// It, if it was read on the fast path, and those that arrived behind it.
     pub(super) burst: Option<Burst<'a>>,
     pub(super) received: &'a Received,
-    /// What it came in, and is answered in.
-    pub(super) encapsulation: &'a Encapsulation,
+    /// The tunnel that it came in. Where there is none, it came in its tags.
+    pub(super) tunnel: Option<&'a Encapsulation>,
 }
 
 impl<'a> Frame<'a> {
+    /// What it came in, and is answered in. Only who makes a flow or refuses one asks: tags are read again.
+    pub(super) fn encapsulation(&self) -> Encapsulation {
+        let tags = || Encapsulation::tags_of(self.bytes);
+        self.tunnel.map_or_else(tags, |tunnel| *tunnel)
+    }
+
+    /// The network of its tunnel; 0 is none.
+    pub(super) fn network(&self) -> u32 {
+        self.tunnel.map_or(0, Encapsulation::network)
+    }
+
     /// The data of a datagram, without what a frame is padded with.
     pub(super) fn message(&self, bytes: u16) -> &'a [u8] {
         &self.data[..usize::from(bytes)]

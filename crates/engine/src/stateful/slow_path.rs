@@ -60,7 +60,7 @@ impl StatefulEngine {
         } else {
             wire::read_split(frame)
         };
-        let Some((layout, received)) = read else {
+        let Some((_, received)) = read else {
             let mut scratch = std::mem::take(&mut self.scratch);
             let bytes = frame.bytes(&mut scratch);
             let disposition = self.handle_whole(now, port, bytes, stripped, tx_queues);
@@ -72,7 +72,7 @@ impl StatefulEngine {
             data: frame.payload,
             burst: None,
             received: &received,
-            encapsulation: &Encapsulation::of(&layout),
+            tunnel: None,
         };
         self.handle_read(now, (port, 0), side, &frame, tx_queues).0
     }
@@ -90,21 +90,18 @@ impl StatefulEngine {
             return Disposition::Other;
         };
         let side = info.side;
-        let (layout, came_in) = match stripped {
+        let (layout, tunnel) = match &stripped {
             Stripped::Packet {
                 packet_offset,
                 packet,
                 came_in,
             } if came_in.is_tunnel() => {
-                let layout = frame::parse_packet(bytes, packet_offset, packet);
-                (layout, came_in)
+                let layout = frame::parse_packet(bytes, *packet_offset, *packet);
+                (layout, Some(came_in))
             }
-            _ => {
-                let layout = frame::parse(bytes);
-                (layout, Encapsulation::of(&layout))
-            }
+            _ => (frame::parse(bytes), None),
         };
-        let network = came_in.network();
+        let network = tunnel.map_or(0, Encapsulation::network);
         let received = match wire::read(bytes, &layout) {
             Ok(received) => received,
             Err(refusal) => {
@@ -120,7 +117,7 @@ impl StatefulEngine {
             data: layout.payload(bytes),
             burst: None,
             received: &received,
-            encapsulation: &came_in,
+            tunnel,
         };
         self.handle_read(now, (port, network), side, &frame, tx_queues)
             .0
@@ -349,7 +346,9 @@ impl Frame<'_> {
             packet_offset,
             packet,
             ..
-        } = self.encapsulation.strip(&SplitFrame::whole(0, self.bytes))
+        } = self
+            .encapsulation()
+            .strip(&SplitFrame::whole(0, self.bytes))
         else {
             return None;
         };

@@ -179,7 +179,7 @@ mod tests {
         fn a_segment_is_read_as_it_was_written(envelope in some_envelope(), segment in some_segment()) {
             let frame = written(&envelope, &Content::Tcp(&segment));
             let layout = frame::parse(&frame);
-            let came_in = Encapsulation::of(&layout);
+            let came_in = Encapsulation::tags_of(&frame);
             let (tags, addresses) = (&frame[..envelope.link.bytes()], envelope.addresses);
             let (to, from) = (&frame[..6], &frame[6..12]);
             let mac = |bytes: &[u8]| MacAddress(*bytes.first_chunk().expect("it is there"));
