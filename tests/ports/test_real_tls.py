@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -204,6 +207,89 @@ def test_curl_is_served_by_ours(version: str, people: Any, real: ModuleType, tal
     # curl closes without reading the server's close_notify, and its kernel resets for that.
     assert talks.errors(traffic, "tcps_drops", *talks.UNTIMELY) == {}
     assert sum(counted.values()) == times + 1, counted
+
+
+PEER = str(Path(__file__).resolve().parent / "openssl_peer.py")
+
+
+@pytest.mark.parametrize("group", ["X25519MLKEM768", "X25519", "secp256r1", "secp384r1"])
+def test_keys_are_exchanged_with_openssl_over_each_group(
+    group: str, host: Any, real: ModuleType, talks: ModuleType
+) -> None:
+    connections = 50
+    profile = talks.profile(
+        talks.asks_until_close(b"GET / HTTP/1.0\r\n\r\n"),
+        talks.answers(1, b"-"),
+        servers=(host.address, host.address),
+        cps=100,
+        limit=connections,
+        port=443,
+        tls=(TLS(version="1.3", groups=[group], server_name=NAME, authorities=DATA / "ca.pem"), None),
+    )
+    words = [sys.executable, PEER, "answer", "443", *map(str, PAIR)]
+    peer = host.start(*words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert peer.stdout.readline() == "ready\n"
+        with talks.generator([host.near, "dummy"], [host]) as client:
+            talks.run(client, profile)
+            outcomes, counted = client.get_flow_outcomes("_")["client"], applications(client, "client")
+        assert outcomes["completed"] == connections, (outcomes, counted)
+        assert counted == {"tls_handshakes.full": connections}
+        peer.terminate()
+        told = json.loads(peer.communicate()[0])
+    finally:
+        peer.kill()
+        peer.wait()
+    assert {name.lower(): count for name, count in told.items()} == {group.lower(): connections}
+
+
+def test_openssl_chooses_the_post_quantum_group_of_ours(
+    people: Any, real: ModuleType, talks: ModuleType
+) -> None:
+    times = 50
+    tls = TLS(
+        certificate=DATA / "server.pem", key=DATA / "server.key", groups=["X25519MLKEM768"], tickets=False
+    )
+    answer = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    request = b"GET / HTTP/1.0\r\n\r\n"
+    profile = talks.profile(
+        talks.asks(b"-", 1), talks.answers(len(request), answer), port=443, tls=(None, tls)
+    )
+    with talks.generator(["dummy", people.near], [people]) as client:
+        client.reset()
+        talks.start(client, profile)
+        told = people.run(sys.executable, PEER, "ask", SERVER, "443", str(DATA / "ca.pem"), str(times))
+        talks.finished(client, times)
+        counted = applications(client, "server")
+    assert json.loads(told) == {"X25519MLKEM768": times}
+    assert counted == {"tls_handshakes.full": times}
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("shown", ["client", "stranger", None])
+def test_clients_show_certificates_to_ours(
+    shown: str | None, version: str, people: Any, real: ModuleType, talks: ModuleType
+) -> None:
+    response = talks.answer(b"short").replace(b"OK\r\n", b"OK\r\nConnection: close\r\n", 1)
+    tls = TLS(certificate=DATA / "server.pem", key=DATA / "server.key", authorities=DATA / "ca.pem")
+    profile = talks.profile(talks.asks(b"-", 1), talks.answers(40, response), port=443, tls=(None, tls))
+    options = ["--resolve", f"{NAME}:443:{SERVER}", "--cacert", str(DATA / "ca.pem"), f"--tlsv{version}"]
+    options += ["--tls-max", version]
+    if shown is not None:
+        options += ["--cert", str(DATA / f"{shown}.pem"), "--key", str(DATA / f"{shown}.key")]
+    with talks.generator(["dummy", people.near], [people]) as client:
+        client.reset()
+        talks.start(client, profile)
+        fetched = real.Fetched(people, f"https://{NAME}/", *options)
+        if shown == "client":
+            assert fetched.result()[1] == 5
+        else:
+            with pytest.raises(AssertionError, match="alert"):
+                fetched.result()
+        talks.finished(client, 1)
+        counted = applications(client, "server")
+    refusals = {"client": "tls_handshakes.full", "stranger": "tls_alerts_sent.unknown_ca"}
+    assert counted == {refusals.get(shown or "", "tls_alerts_sent.certificate_required"): 1}
 
 
 REFUSED: dict[str, tuple[list[str], dict[str, Any], str]] = {

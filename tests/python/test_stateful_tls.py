@@ -49,7 +49,12 @@ def server(tls: TLS, **fields: Any) -> ASTFTCPServerTemplate:
 def test_each_side_says_what_it_was_given() -> None:
     asks = TLS(version="1.3", server_name="a.example", pinned=DATA / "server.pem", resume=0.5, alpn=["h2"])
     answers = TLS(
-        certificate=CERTIFICATE, key=str(DATA / "server.key"), tickets=False, key_log=Path("keys.log")
+        certificate=CERTIFICATE,
+        key=str(DATA / "server.key"),
+        authorities=CERTIFICATE,
+        groups=["X25519MLKEM768", "X25519"],
+        tickets=False,
+        key_log=Path("keys.log"),
     )
     profile = ASTFProfile(ip_gen(), templates=ASTFTemplate(client(asks), server(answers)))
     [template] = profile.to_json()["templates"]
@@ -63,6 +68,8 @@ def test_each_side_says_what_it_was_given() -> None:
     assert template["server_template"]["tls"] == {
         "certificate": CERTIFICATE,
         "key": KEY,
+        "authorities": CERTIFICATE,
+        "groups": ["X25519MLKEM768", "X25519"],
         "tickets": False,
         "key_log": "keys.log",
     }
@@ -82,6 +89,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no PEM": (lambda: TLS(pinned=__file__), "is no PEM"),
     "share": (lambda: TLS(resume=2), "resume is 2, give 0 to 1"),
     "name": (lambda: TLS(alpn="h2"), "alpn is 'h2', give a list of names"),  # type: ignore[arg-type]
+    "group": (lambda: TLS(groups="X25519"), "groups is 'X25519', give a list"),  # type: ignore[arg-type]
     "of clients": (lambda: server(TLS(resume=1)), "resume is for the client's side"),
     "of servers": (lambda: client(TLS(tickets=True)), "tickets is for the server's side"),
     "made or given": (

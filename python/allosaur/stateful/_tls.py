@@ -21,7 +21,6 @@ _MAKE_RSA = (
 _PEM = "-----BEGIN "
 #: Of which side each field is, where it is of one.
 _OF_ONE_SIDE = {
-    "authorities": "client",
     "pinned": "client",
     "resume": "client",
     "certificate_kind": "server",
@@ -35,19 +34,22 @@ class TLS:
     The program begins when the handshake is through. What it sends leaves in records, and it waits for
     bytes that were in records; bytes are counted so in programs, and with records in statistics.
 
-    Both sides: ``version`` ("1.2" or "1.3") is the only one, ``suites`` are cipher suites by IANA's names,
-    ``alpn`` protocols of the application, the best first. ``certificate`` and ``key`` are files in PEM, or
-    their texts; a relative name is looked for beside the profile and in the current folder. ``key_log`` is
-    a file of the server's machine that the secrets of sessions are appended to, in the format of NSS: with
-    it Wireshark reads captures. It must be in the folder of ``--captures-folder``.
+    Both sides: ``version`` ("1.2" or "1.3") is the only one, ``suites`` are cipher suites and ``groups``
+    those that keys are exchanged over, both by IANA's names, ``alpn`` protocols of the application; of groups
+    and protocols the best comes first, and clients send a key of the first group. ``certificate`` and
+    ``key`` are files in PEM, or their texts; a relative name is looked for beside the profile and in the
+    current folder. ``key_log`` is a file of the server's machine that the secrets of sessions are appended
+    to, in the format of NSS: with it Wireshark reads captures. It must be in the folder of
+    ``--captures-folder``.
 
     Clients: ``server_name`` is said to the server (SNI). Certificates are not verified, unless
     ``authorities`` (PEM) have signed them for that name, or they must be one of ``pinned`` (PEM).
     ``resume`` is the share of connections that resume a session where one is known, 0 to 1.
 
     Servers: without a ``certificate`` one is made when the profile starts, signed by itself, with a key of
-    ``certificate_kind`` ("p256", "p384", "ed25519"), for ``server_name``. With ``tickets=False`` clients
-    cannot resume sessions. Raises ``ASTFError``.
+    ``certificate_kind`` ("p256", "p384", "ed25519"), for ``server_name``. With ``authorities`` (PEM) clients
+    must show a certificate that one of them has signed. With ``tickets=False`` clients cannot resume
+    sessions. Raises ``ASTFError``.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class TLS:
         resume: float | None = None,
         tickets: bool | None = None,
         key_log: str | Path | None = None,
+        groups: Sequence[str] | None = None,
     ) -> None:
         _one_of("version", version, _VERSIONS)
         _check_kind(certificate_kind)
@@ -81,6 +84,7 @@ class TLS:
         fields = {
             "version": version,
             "suites": _names("suites", suites),
+            "groups": _names("groups", groups),
             "alpn": _names("alpn", alpn),
             "server_name": server_name,
             "authorities": _pem("authorities", authorities),

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use rustls::client::Resumption;
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, KeyLog, ServerConfig};
 
 use super::clock::CoreClock;
+use super::groups::GROUPS;
 use super::identity::Identity;
 use super::library::{provider, versions};
 use super::pem::{certificates, own_reason, private_key, roots, wrong};
@@ -36,6 +38,9 @@ pub struct FlowTls {
     pub version: Option<TlsVersion>,
     /// Cipher suites, by the names of IANA; all that there are if there is none.
     pub suites: Vec<String>,
+    /// Groups that keys are exchanged over, by the names of IANA, the best first; all that there are if
+    /// there is none.
+    pub groups: Vec<String>,
     /// Protocols of the application, the best first (ALPN).
     pub alpn: Vec<String>,
     /// Where the secrets of sessions are told, for who reads captures.
@@ -65,6 +70,8 @@ pub struct ServerTls {
     pub common: FlowTls,
     /// The server's certificate.
     pub identity: Identity,
+    /// Authorities of the certificates that clients must show, as PEM; none are asked for if there is none.
+    pub authorities: Option<String>,
     /// Whether clients may resume sessions.
     pub resume: bool,
 }
@@ -126,11 +133,24 @@ impl FlowTls {
                 .cipher_suites
                 .retain(|suite| is_wanted(suite.suite()));
         }
+        if !self.groups.is_empty() {
+            provider.kx_groups = self.groups.iter().map(group).collect::<Result<_, _>>()?;
+        }
         let only = versions(self.version);
         let serves = |suite: &rustls::SupportedCipherSuite| only.contains(&suite.version());
         if !provider.cipher_suites.iter().any(serves) {
             let reason = "has none for that version; leave out version or suites";
             return Err(wrong("suites", reason));
+        }
+        let exchanges = |group: &&dyn SupportedKxGroup| {
+            let versions = only.iter().map(|version| version.version);
+            versions
+                .into_iter()
+                .any(|version| group.usable_for_version(version))
+        };
+        if !provider.kx_groups.iter().any(exchanges) {
+            let reason = "has none for that version; leave out version or groups";
+            return Err(wrong("groups", reason));
         }
         for protocol in &self.alpn {
             if protocol.is_empty() || protocol.len() > 255 {
@@ -149,6 +169,16 @@ impl FlowTls {
             key_log: self.key_log.clone(),
         })
     }
+}
+
+/// The group of that name.
+fn group(wanted: &String) -> Result<&'static dyn SupportedKxGroup, TlsSettingsError> {
+    let found = GROUPS.iter().find(|(name, _)| name == wanted);
+    found.map(|(_, group)| *group).ok_or_else(|| {
+        let all = GROUPS.map(|(name, _)| name).join(", ");
+        let reason = format!("\"{wanted}\" is not known; there are {all}");
+        wrong("groups", &reason)
+    })
 }
 
 impl Checked {
@@ -197,6 +227,7 @@ pub(super) struct CheckedClient {
 pub(super) struct CheckedServer {
     common: Checked,
     own: Own,
+    authorities: Option<String>,
     tickets: Option<Arc<Tickets>>,
 }
 
@@ -270,10 +301,23 @@ impl CheckedServer {
         let checked = CheckedServer {
             common: tls.common.check()?,
             own: Own::read(&tls.identity)?,
+            authorities: tls.authorities.clone(),
             tickets: tickets.transpose()?,
         };
         checked.build(&CoreClock::default())?;
         Ok(checked)
+    }
+
+    /// Who judges the certificates of clients, if they must show any.
+    fn client_verifier(&self) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsSettingsError> {
+        let Some(text) = &self.authorities else {
+            return Ok(None);
+        };
+        let roots = Arc::new(roots("authorities", text)?);
+        let provider = Arc::clone(&self.common.provider);
+        let built = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+        let built = built.map_err(|error| wrong("authorities", &error.to_string()));
+        built.map(Some)
     }
 
     /// The configuration of a core.
@@ -281,11 +325,15 @@ impl CheckedServer {
         let common = &self.common;
         let provider = Arc::clone(&common.provider);
         let (chain, key) = self.own.parts();
-        let config = ServerConfig::builder_with_details(provider, Arc::new(clock.clone()))
+        let clients = self.client_verifier()?;
+        let builder = ServerConfig::builder_with_details(provider, Arc::new(clock.clone()))
             .with_protocol_versions(versions(common.version))
-            .expect("there is a suite of these versions")
-            .with_no_client_auth()
-            .with_single_cert(chain, key);
+            .expect("there is a suite of these versions");
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(clients) => builder.with_client_cert_verifier(clients),
+        };
+        let config = builder.with_single_cert(chain, key);
         let mut config =
             config.map_err(|error| wrong("key", &own_reason("certificate", &error)))?;
         config.session_storage = Arc::new(NoServerSessionStorage {});

@@ -6,11 +6,16 @@ use rustls::SupportedProtocolVersion;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::version::{TLS12, TLS13};
 
+use super::groups::GROUPS;
 use super::settings::TlsVersion;
 
 /// The cryptography of all sessions.
 pub(super) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
+    let groups = GROUPS.iter().map(|(_, group)| *group).collect();
+    Arc::new(CryptoProvider {
+        kx_groups: groups,
+        ..ring::default_provider()
+    })
 }
 
 /// One version, or both.

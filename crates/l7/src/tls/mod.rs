@@ -3,6 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what the library is configured with | `library`, with the time of a core in `clock` |
+//! | groups that keys are exchanged over | `groups` |
 //! | what sessions are made of, and why they end | `settings`, with texts of users in `pem` |
 //! | certificates of our own, given or made | `identity` |
 //! | which certificates are good | `verify` |
@@ -16,6 +17,7 @@ mod client;
 mod clock;
 mod flow_config;
 mod flows;
+mod groups;
 mod identity;
 mod library;
 mod pem;

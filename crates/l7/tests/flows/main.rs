@@ -63,7 +63,15 @@ fn server_tls() -> ServerTls {
     ServerTls {
         common: FlowTls::default(),
         identity: identity("server.pem", "server.key"),
+        authorities: None,
         resume: true,
+    }
+}
+
+fn groups(names: &[&str]) -> FlowTls {
+    FlowTls {
+        groups: names.iter().map(|&name| name.to_owned()).collect(),
+        ..FlowTls::default()
     }
 }
 
@@ -247,6 +255,71 @@ fn sessions_are_resumed_by_share() {
     };
     let told = run(&client, &server);
     assert_eq!(told.rows("tls_handshakes", "resumed"), [0; 2]);
+}
+
+#[test]
+fn keys_are_exchanged_over_each_group_and_over_the_one_that_both_have() {
+    let served = ServerTls {
+        common: groups(&["secp384r1", "secp256r1", "X25519"]),
+        ..server_tls()
+    };
+    let cases = [
+        (groups(&["X25519MLKEM768"]), server_tls()),
+        (groups(&["secp256r1"]), server_tls()),
+        (groups(&["secp384r1"]), server_tls()),
+        // What it sends a key of is unknown to the server, which asks for another.
+        (groups(&["X25519MLKEM768", "secp256r1"]), served.clone()),
+        // Its half is enough.
+        (groups(&["X25519MLKEM768", "X25519"]), served),
+    ];
+    for (common, server) in cases {
+        let client = ClientTls {
+            common,
+            ..ClientTls::default()
+        };
+        let told = run(&client, &server);
+        assert_eq!(told.completed(), [FLOWS; 2], "{:?}", client.common.groups);
+    }
+}
+
+#[test]
+fn without_a_common_group_handshakes_fail() {
+    let client = ClientTls {
+        common: groups(&["X25519MLKEM768"]),
+        ..ClientTls::default()
+    };
+    let server = ServerTls {
+        common: groups(&["secp256r1"]),
+        ..server_tls()
+    };
+    assert_refused(&client, &server, 1, "handshake_failure");
+}
+
+#[test]
+fn clients_show_the_certificates_that_servers_ask_for() {
+    let server = ServerTls {
+        authorities: Some(pem("ca.pem")),
+        ..server_tls()
+    };
+    for version in VERSIONS {
+        let shows = |certificate: &str, key: &str| ClientTls {
+            common: only(version),
+            identity: Some(identity(certificate, key)),
+            resume: 0.5,
+            ..ClientTls::default()
+        };
+        let told = run(&shows("client.pem", "client.key"), &server);
+        assert_eq!(told.completed(), [FLOWS; 2], "{version}");
+        let told = run(&shows("stranger.pem", "stranger.key"), &server);
+        assert_eq!(told.row(1, "tls_alerts_sent", "unknown_ca"), FLOWS);
+        let nothing = ClientTls {
+            common: only(version),
+            ..ClientTls::default()
+        };
+        let told = run(&nothing, &server);
+        let refused = told.row(1, "tls_alerts_sent", "certificate_required");
+        assert_eq!(refused, FLOWS, "{version}");
+    }
 }
 
 /// A run in which no program begins: the alert that one side sent and the other received.
@@ -453,6 +526,46 @@ fn secrets_are_logged_in_the_format_of_nss() {
         assert_eq!((words.len(), words[1].len()), (3, 64));
         assert!(words[2].bytes().all(|byte| byte.is_ascii_hexdigit()));
     }
+}
+
+#[test]
+fn groups_and_authorities_that_cannot_be_are_refused() {
+    let profile = CompiledProfile::compile(&profile(), Layout::SMALLEST).expect("it is right");
+    let program = profile.program(CLIENT).clone();
+    let programs = || Programs::new(program.clone(), Arc::clone(profile.buffers()));
+    let client = |tls: ClientTls| {
+        let made = TlsFlows::client(&tls, programs());
+        made.expect_err("it is wrong").to_string()
+    };
+    let told = client(ClientTls {
+        common: groups(&["X448"]),
+        ..ClientTls::default()
+    });
+    assert_eq!(
+        told,
+        "groups: \"X448\" is not known; there are X25519, secp256r1, secp384r1, X25519MLKEM768"
+    );
+    let told = client(ClientTls {
+        common: FlowTls {
+            version: Some(TlsVersion::V1_2),
+            ..groups(&["X25519MLKEM768"])
+        },
+        ..ClientTls::default()
+    });
+    assert!(
+        told.starts_with("groups: has none for that version"),
+        "{told}"
+    );
+    let asks = ServerTls {
+        authorities: Some("no".to_owned()),
+        ..server_tls()
+    };
+    let told = TlsFlows::server(&asks, programs());
+    let told = told.expect_err("it is wrong").to_string();
+    assert!(
+        told.starts_with("authorities: has no certificate"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -15,6 +15,9 @@ pub struct TlsCommonFields {
     pub version: Option<&'static str>,
     /// `suites`: cipher suites by the names of IANA; all that there are if it is missing.
     pub suites: Vec<String>,
+    /// `groups`: those that keys are exchanged over, by the names of IANA, the best first; all that there
+    /// are if it is missing.
+    pub groups: Vec<String>,
     /// `alpn`: protocols of the application, the best first.
     pub alpn: Vec<String>,
     /// `key_log`: the file of the server's machine that the secrets of sessions are appended to.
@@ -71,6 +74,8 @@ pub struct TlsServerFields {
     pub common: TlsCommonFields,
     /// `certificate` and `key`, or what is made in their place.
     pub identity: TlsServerIdentity,
+    /// `authorities`, as PEM: certificates of clients, which must show one, lead to one of them.
+    pub authorities: Option<String>,
     /// `tickets`: whether clients may resume sessions.
     pub tickets: bool,
 }
@@ -89,9 +94,17 @@ pub enum TlsServerIdentity {
     },
 }
 
-const COMMON: [&str; 6] = ["version", "suites", "alpn", "certificate", "key", "key_log"];
+const COMMON: [&str; 7] = [
+    "version",
+    "suites",
+    "groups",
+    "alpn",
+    "certificate",
+    "key",
+    "key_log",
+];
 const CLIENT: [&str; 4] = ["server_name", "authorities", "pinned", "resume"];
-const SERVER: [&str; 3] = ["server_name", "certificate_kind", "tickets"];
+const SERVER: [&str; 4] = ["server_name", "certificate_kind", "authorities", "tickets"];
 /// Of which kinds the keys of made certificates may be.
 const KINDS: [&str; 3] = ["p256", "p384", "ed25519"];
 /// Makes a certificate with a key of RSA.
@@ -152,6 +165,7 @@ impl TlsServerFields {
         Ok(TlsServerFields {
             common: TlsCommonFields::parse(&fields)?,
             identity,
+            authorities: fields.optional("authorities", text)?,
             tickets: fields.optional("tickets", flag)?.unwrap_or(true),
         })
     }
@@ -167,6 +181,7 @@ impl TlsCommonFields {
         Ok(TlsCommonFields {
             version: fields.optional("version", version)?,
             suites: list("suites")?,
+            groups: list("groups")?,
             alpn: list("alpn")?,
             key_log: fields.optional("key_log", file_name)?,
         })

@@ -207,6 +207,7 @@ fn server(tls: &TlsServerFields, files: &dyn CaptureFiles) -> Result<ServerTls, 
             TlsServerIdentity::Given(given) => identity(given),
             TlsServerIdentity::Made { kind, name } => Identity::made(key_kind(kind), name)?,
         },
+        authorities: tls.authorities.clone(),
         resume: tls.tickets,
     })
 }
@@ -225,6 +226,7 @@ fn common(tls: &TlsCommonFields, files: &dyn CaptureFiles) -> Result<FlowTls, Tl
             _ => TlsVersion::V1_3,
         }),
         suites: tls.suites.clone(),
+        groups: tls.groups.clone(),
         alpn: tls.alpn.clone(),
         key_log: tls.key_log.as_ref().map(open).transpose()?,
     })
