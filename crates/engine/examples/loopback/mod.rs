@@ -121,8 +121,13 @@ impl TxQueues for Rings {
 
 /// An engine with a client port and a server port.
 pub(crate) fn engine(encapsulation: Encapsulation) -> StatefulEngine {
+    engine_of(encapsulation, [true, true])
+}
+
+/// The same with one of them, where the other has an engine of its own.
+pub(crate) fn engine_of(encapsulation: Encapsulation, has: [bool; 2]) -> StatefulEngine {
     let facts = |side, own: u8| {
-        Some(FlowPortInfo {
+        has[usize::from(own)].then_some(FlowPortInfo {
             side,
             own_mac: MacAddress([2, 0, 0, 0, 0, own]),
             peer_mac: MacAddress([2, 0, 0, 0, 0, 1 - own]),

@@ -1,6 +1,8 @@
 //! What the head of a message says, as far as it is needed: who asks for what, how it was answered, where
 //! the body ends, and whether the connection stays (RFC 9112).
 
+use std::mem::MaybeUninit;
+
 use super::body::Body;
 
 /// Header lines of a head at most.
@@ -79,6 +81,11 @@ impl Framing {
                 framing.is_chunked = last.eq_ignore_ascii_case(b"chunked");
                 framing.is_coded = !framing.is_chunked;
             } else if is("connection") {
+                // What it mostly says is one word.
+                if header.value.eq_ignore_ascii_case(b"keep-alive") {
+                    framing.keeps = true;
+                    continue;
+                }
                 for element in elements(header.value) {
                     framing.closes |= element.eq_ignore_ascii_case(b"close");
                     framing.keeps |= element.eq_ignore_ascii_case(b"keep-alive");
@@ -103,12 +110,11 @@ fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn parse_length(value: &[u8]) -> Result<u64, BadHead> {
-    let mut all = elements(value).map(|element| {
-        let is_number = !element.is_empty() && element.iter().all(u8::is_ascii_digit);
-        let text = std::str::from_utf8(element).ok().filter(|_| is_number);
-        text.and_then(|text| text.parse().ok())
-            .ok_or(BadHead::Malformed)
-    });
+    // A single number, as nearly all are.
+    if let Some(length) = parse_digits(value) {
+        return Ok(length);
+    }
+    let mut all = elements(value).map(|element| parse_digits(element).ok_or(BadHead::Malformed));
     let first = all.next().ok_or(BadHead::Malformed)??;
     for other in all {
         if other? != first {
@@ -118,12 +124,27 @@ fn parse_length(value: &[u8]) -> Result<u64, BadHead> {
     Ok(first)
 }
 
+/// A number of digits only, if it fits.
+fn parse_digits(text: &[u8]) -> Option<u64> {
+    let add = |number: u64, byte: &u8| {
+        let digit = byte.wrapping_sub(b'0');
+        let shifted = number.checked_mul(10).filter(|_| digit < 10)?;
+        shifted.checked_add(digit.into())
+    };
+    match text {
+        [] => None,
+        text => text.iter().try_fold(0, add),
+    }
+}
+
 impl ResponseHead {
     /// Reads a whole head; `is_to_head` says that the request was HEAD, whose response has no body.
     pub(super) fn parse(head: &[u8], is_to_head: bool) -> Result<ResponseHead, BadHead> {
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
-        let mut response = httparse::Response::new(&mut headers);
-        if !response.parse(head)?.is_complete() {
+        let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+        let mut response = httparse::Response::new(&mut []);
+        let config = httparse::ParserConfig::default();
+        let parsed = config.parse_response_with_uninit_headers(&mut response, head, &mut headers);
+        if !parsed?.is_complete() {
             return Err(BadHead::Malformed);
         }
         let status = response.code.ok_or(BadHead::Malformed)?;
@@ -151,9 +172,9 @@ impl ResponseHead {
 impl RequestHead<'_> {
     /// Reads a whole head.
     pub(super) fn parse(head: &[u8]) -> Result<RequestHead<'_>, BadHead> {
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
-        let mut request = httparse::Request::new(&mut headers);
-        match request.parse(head) {
+        let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+        let mut request = httparse::Request::new(&mut []);
+        match request.parse_with_uninit_headers(head, &mut headers) {
             Ok(parsed) if parsed.is_complete() => {}
             Err(httparse::Error::Version) if !names_version(head) => {
                 return Err(BadHead::Malformed);
@@ -190,13 +211,15 @@ fn names_version(head: &[u8]) -> bool {
 
 /// The path of a target: in its absolute form, too, as a proxy sends it (section 3.2.2).
 fn path_of(target: &str) -> &str {
-    let target = match target.split_once("://") {
-        Some((_, rest)) if !target.starts_with('/') => {
-            rest.find('/').map_or("/", |slash| &rest[slash..])
-        }
-        _ => target,
+    let target = match target.starts_with('/') {
+        true => target,
+        false => match target.split_once("://") {
+            Some((_, rest)) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+            None => target,
+        },
     };
-    target.split('?').next().unwrap_or_default()
+    let query = target.bytes().position(|byte| byte == b'?');
+    &target[..query.unwrap_or(target.len())]
 }
 
 #[cfg(test)]

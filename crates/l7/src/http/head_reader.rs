@@ -82,7 +82,7 @@ fn is_line_end(byte: u8) -> bool {
 /// Where the empty line behind a head ends; what is before `from` has none.
 fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    while let Some(next) = bytes[at..].iter().position(|byte| *byte == b'\n') {
+    while let Some(next) = line_feed(&bytes[at..]) {
         at += next + 1;
         match bytes[at..] {
             [b'\n', ..] => return Some(at + 1),
@@ -91,6 +91,26 @@ fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// The place of the first line feed: eight bytes at a time, for heads are mostly other bytes.
+fn line_feed(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    const FEEDS: u64 = ONES * b'\n' as u64;
+    let words = bytes.chunks_exact(8);
+    let rest = words.remainder();
+    for (i, word) in words.enumerate() {
+        // The lowest of the high bits that are set stands at a byte that is zero here.
+        let word = u64::from_le_bytes(word.try_into().expect("it has eight bytes"));
+        let other = word ^ FEEDS;
+        let found = other.wrapping_sub(ONES) & !other & HIGHS;
+        if found != 0 {
+            return Some(8 * i + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let in_rest = rest.iter().position(|byte| *byte == b'\n');
+    in_rest.map(|place| bytes.len() - rest.len() + place)
 }
 
 #[cfg(test)]
@@ -135,6 +155,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_line_feed_is_found(
+            bytes in prop::collection::vec(prop_oneof![Just(b'\n'), 9..14_u8, any::<u8>()], 0..40),
+        ) {
+            let first = bytes.iter().position(|byte| *byte == b'\n');
+            prop_assert_eq!(line_feed(&bytes), first);
+        }
+
         #[test]
         fn what_is_held_is_bounded(
             pieces in prop::collection::vec(prop::collection::vec(b'a'..=b'b', 0..6_000), 0..8),

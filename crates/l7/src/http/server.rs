@@ -1,5 +1,6 @@
 //! A connection of a server: requests are read in their order, and answered by path.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use allosaur_engine::app::{
@@ -257,7 +258,7 @@ impl HttpServerFlow {
         let answer = shared.answers.at(waiting.answer);
         let bytes = (answer.body_bytes - from).min(answer.chunk_bytes);
         if let Some(body) = answer.body.filter(|_| bytes > 0) {
-            out.extend_from_slice(format!("{bytes:x}\r\n").as_bytes());
+            write!(out, "{bytes:x}\r\n").expect("memory takes all that is written to it");
             let begin = out.len();
             out.resize(begin + bytes as usize, 0);
             shared.buffers.copy_to(body, from, &mut out[begin..]);
