@@ -1,8 +1,9 @@
-"""`allosaur http` on ports in memory: what it asks for, how often, and what it refuses."""
+"""`allosaur http` and `http-server` on ports in memory: what it asks for, how often, and what it refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,5 +58,34 @@ def test_a_status_that_is_not_expected_fails_by_name(allosaur: Allosaur) -> None
 )
 def test_what_cannot_be_is_refused(words: list[str], said: str, allosaur: Allosaur) -> None:
     ended = allosaur("http", *words)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_a_server_is_looked_into_by_clients_of_ours(allosaur: Allosaur, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_bytes(b"text")
+    words = ["--root", str(tmp_path), "--route", "/api/* status=201", "--local", "-d", "1", "--json"]
+    found = allosaur("http-server", *words, in_time=True).json()
+    assert found["ok"], found["reasons"]
+    servers = found["outcomes"]["servers"]
+    assert servers["http_responses.200"] == 10
+    assert servers["http_body_bytes.sent"] == 40
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--port", "0"], "is no port"),
+        (["--root", "/nowhere/at/all"], "--root: there is no"),
+        (["--root", __file__], "is a folder of 0 files"),
+        (["--route", "/a b=c"], "give status=N"),
+        (["--route", "/a size=x"], "give status=N"),
+        (["--route", "a"], "must begin with /"),
+        (["--tls", "--key", __file__], "belong together"),
+        (["--certificate", __file__, "--key", __file__], "give both"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(words: list[str], said: str, allosaur: Allosaur) -> None:
+    ended = allosaur("http-server", "--local", *words)
     assert ended.code == 2
     assert said in ended.err

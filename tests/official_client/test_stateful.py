@@ -121,7 +121,7 @@ def test_a_capture_of_two_sessions_is_refused_by_both(theirs: Compile, recorded:
 
 
 #: What only our own client has, so that the other cannot load it.
-OURS = {"dns", "http_load", "http_pages", "http_user_agents", "https_get"}
+OURS = {"dns", "http_load", "http_pages", "http_server", "http_user_agents", "https_get"}
 
 
 def test_example_profiles_are_the_same(theirs: Compile, tmp_path: Path) -> None:

@@ -160,12 +160,17 @@ def generator(
     ):
         assert isinstance(client, ASTFClient)
         client.reset()
-        client.set_service_mode(enabled=True)
-        for host in hosts:
-            port = [name.removeprefix("af_xdp:") for name in ports].index(host.near)
-            client.set_l3_mode(port=port, src_ipv4=host.port_address, dst_ipv4=host.address)
-        client.set_service_mode(enabled=False)
+        join(client, ports, hosts)
         yield client
+
+
+def join(client: ASTFClient, ports: Sequence[str], hosts: Sequence[Any]) -> None:
+    """Give the ports that hosts are behind their addresses and a gateway."""
+    client.set_service_mode(enabled=True)
+    for host in hosts:
+        port = [name.removeprefix("af_xdp:") for name in ports].index(host.near)
+        client.set_l3_mode(port=port, src_ipv4=host.port_address, dst_ipv4=host.address)
+    client.set_service_mode(enabled=False)
 
 
 def send_to(client: ASTFClient, device: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from allosaur import (
     HTTPCounter,
     HTTPRandom,
     HTTPRequest,
+    HTTPRoute,
+    HTTPServer,
     HTTPToken,
     HTTPValues,
 )
@@ -80,6 +83,10 @@ def test_without_values_a_text_is_what_it_is() -> None:
             "the header 'A' is",
         ),
         (lambda: client(HTTPRequest("/", body="${y}"), values={"x": ["a"]}), "body is"),
+        (lambda: HTTPRoute.parse("'/a"), "with quotes in pairs"),
+        (lambda: HTTPRoute.parse("/a header=x"), "or header=NAME:VALUE"),
+        (lambda: HTTPRoute.parse("/a status=99"), "HTTPRoute: status"),
+        (lambda: HTTPRoute.files("/nowhere/at/all"), "a folder of 0 files"),
         (lambda: HTTPCounter(5, 4), "HTTPCounter: first"),
         (lambda: HTTPCounter(0, 4, step=0), "HTTPCounter: step"),
         (lambda: HTTPRandom(0, 10**18), "HTTPRandom: last"),
@@ -91,3 +98,23 @@ def test_without_values_a_text_is_what_it_is() -> None:
 def test_what_cannot_be_is_refused(make: Callable[[], object], said: str) -> None:
     with pytest.raises(ASTFError, match=said):
         make()
+
+
+def test_routes_are_read_from_lines_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "index.html").write_bytes(b"text")
+    (tmp_path / "x*.bin").write_bytes(b"")
+    line = "/api/* status=201 size=5 chunk=2 delay=0.5 header='X-A: b c'"
+    server = HTTPServer([HTTPRoute.parse(line), *HTTPRoute.files(tmp_path)])
+    routes = server.to_json()["http_server"]["routes"]
+    first = {name: value for name, value in routes[0].items() if name != "buf_index"}
+    assert first == {
+        "path": "/api/*",
+        "status": 201,
+        "headers": [["X-A", "b c"]],
+        "chunk_bytes": 2,
+        "delay_usec": 5e5,
+    }
+    assert [route["path"] for route in routes[1:]] == ["/a%20b/index.html", "/a%20b/", "/x%2A.bin"]
+    assert routes[1]["headers"] == [["Content-Type", "text/html"]]
+    assert "buf_index" in routes[1] and "buf_index" not in routes[3]

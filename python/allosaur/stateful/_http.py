@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import mimetypes
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ._arguments import U32_MAX, U64_MAX, listed, number, whole
 from ._buffers import Buffers
@@ -14,6 +18,8 @@ from ._http_values import HTTPValue, Values, check_template, checked_values
 _SECONDS_MAX = 1e6
 _STATUS_MIN, _STATUS_MAX = 200, 599
 _HASH_DIGITS = 64
+_FILES_MAX, _FILES_BYTES_MAX = 900, 32 << 20
+_ROUTE_NUMBERS = {"status": int, "size": int, "chunk": int, "delay": float}
 Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 """Header lines: a dict, or pairs where a name comes twice."""
 
@@ -113,6 +119,58 @@ class HTTPRoute(HTTPMessage):
             "delay_usec": _usec(where, "delay", delay) or None,
         }
         super().__init__(fields, _body(where, body, size))
+
+    @classmethod
+    def parse(cls, line: str) -> HTTPRoute:
+        """A route in a line: ``PATH status=N size=N chunk=N delay=SECONDS header=NAME:VALUE``.
+
+        Words with spaces stand in quotes. Raises ``ASTFError``.
+        """
+        try:
+            path, *words = shlex.split(line)
+        except ValueError:
+            raise ASTFError(
+                f"HTTPRoute: {line!r} is no line, give PATH and words, with quotes in pairs"
+            ) from None
+        fields: dict[str, Any] = {}
+        headers: list[tuple[str, str]] = []
+        for word in words:
+            name, _, value = word.partition("=")
+            try:
+                if name == "header":
+                    header, text = value.split(":", 1)
+                    headers.append((header.strip(), text.strip()))
+                else:
+                    fields[name] = _ROUTE_NUMBERS[name](value)
+            except (KeyError, ValueError):
+                raise ASTFError(
+                    f"HTTPRoute: {line!r} has {word!r}, give status=N, size=N, chunk=N, delay=SECONDS "
+                    "or header=NAME:VALUE"
+                ) from None
+        return cls(path, headers=headers, **fields)
+
+    @classmethod
+    def files(cls, root: str | Path) -> list[HTTPRoute]:
+        """A route for each file of a folder, read now; ``index.html`` answers for its folder, too.
+
+        Up to 900 files of 32 MiB in all. Raises ``ASTFError``.
+        """
+        root = Path(root)
+        found = sorted(path for path in root.rglob("*") if path.is_file())
+        total = sum(path.stat().st_size for path in found)
+        if not 0 < len(found) <= _FILES_MAX or total > _FILES_BYTES_MAX:
+            raise ASTFError(
+                f"HTTPRoute: {str(root)!r} is a folder of {len(found)} files with {total} bytes, give one of "
+                f"1 to {_FILES_MAX} files of {_FILES_BYTES_MAX} bytes in all, or sizes by path"
+            )
+        routes = []
+        for path in found:
+            # Quoted as in URLs, a star too, which would stand for any end of a path.
+            name = "/" + "/".join(quote(part, safe="") for part in path.relative_to(root).parts)
+            kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+            names = [name, name.removesuffix(path.name)] if path.name == "index.html" else [name]
+            routes += [cls(one, headers={"Content-Type": kind}, body=path.read_bytes()) for one in names]
+        return routes
 
 
 class HTTPProgram:

@@ -13,6 +13,7 @@ from allosaur.cli.commands._demo import Demo
 from allosaur.cli.commands._doctor import Doctor
 from allosaur.cli.commands._emu import Emu
 from allosaur.cli.commands._http import Http
+from allosaur.cli.commands._http_server import HttpServer
 from allosaur.cli.commands._metrics import Metrics
 from allosaur.cli.commands._ndr import Ndr
 from allosaur.cli.commands._neighbors import Arp, Ping
@@ -36,6 +37,7 @@ COMMANDS: tuple[Command, ...] = (
     New(),
     Run(),
     Http(),
+    HttpServer(),
     Start(),
     Stop(),
     Update(),

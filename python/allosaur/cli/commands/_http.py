@@ -57,7 +57,7 @@ class Http(Command):
         )
         parser.add_argument(
             "--requests-per-connection",
-            type=_whole,
+            type=whole,
             metavar="N",
             help="how many a connection sends, one after another (default: 1, a new connection each)",
         )
@@ -110,9 +110,9 @@ def _request(parser: argparse.ArgumentParser) -> None:
         help="one more header line",
     )
     parser.add_argument("--body", metavar="TEXT", help="the body of requests")
-    parser.add_argument("--size", type=_whole, metavar="N", help="repeat the body until it has N bytes")
+    parser.add_argument("--size", type=whole, metavar="N", help="repeat the body until it has N bytes")
     parser.add_argument(
-        "--status", type=_whole, metavar="N", help="the status that is a success (default: 200 to 399)"
+        "--status", type=whole, metavar="N", help="the status that is a success (default: 200 to 399)"
     )
     parser.add_argument(
         "--timeout",
@@ -151,7 +151,8 @@ def _header(text: str) -> str:
     return text
 
 
-def _whole(text: str) -> int:
+def whole(text: str) -> int:
+    """Read a number above zero. Raises `ArgumentTypeError`."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above zero")
     return int(text)
