@@ -97,6 +97,15 @@ impl NetlinkBatch {
         self.push("remove an interface", 0, message);
     }
 
+    /// Moves an interface into another namespace, where it keeps its number and is down.
+    pub fn move_link(&mut self, index: u32, namespace: BorrowedFd<'_>) {
+        let mut link = numbered(index);
+        link.attributes
+            .push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
+        let message = RouteNetlinkMessage::SetLink(link);
+        self.push("move an interface", 0, message);
+    }
+
     /// Switches an interface on.
     pub fn set_up(&mut self, index: u32) {
         let mut link = numbered(index);

@@ -14,6 +14,8 @@ const NETWORK_V6: u8 = 64;
 pub enum NodePlacement<'n> {
     /// One of its own.
     Own,
+    /// One of its own, which stays when all nodes are removed: the port's own addresses are in it.
+    Port,
     /// A shared one, by its name.
     Shared(&'n str),
     /// The one with BIRD.
@@ -31,6 +33,8 @@ pub struct LinuxNode {
     pub is_alone: bool,
     /// Whether it is the one with BIRD.
     pub is_bird: bool,
+    /// Whether it is the port itself, as a host of its network.
+    pub is_port: bool,
     /// Its interface.
     pub inner_name: String,
     /// The number of its interface in its namespace.

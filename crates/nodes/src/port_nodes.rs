@@ -126,6 +126,7 @@ impl PortNodes {
             namespace: self.next_name(),
             is_alone: common.is_none(),
             is_bird: placement == NodePlacement::Bird,
+            is_port: placement == NodePlacement::Port,
             inner_name: "eth0".to_owned(),
             inner_index: ALONE,
             outer_name: format!("node{outer_index}"),
@@ -175,18 +176,29 @@ impl PortNodes {
         Ok(node)
     }
 
-    /// Removes all nodes and shared namespaces at once. There is a new outer namespace behind.
+    /// Removes all nodes but the port's own and all shared namespaces at once. There is a new outer
+    /// namespace behind.
     ///
     /// # Errors
     ///
     /// What the system says to the new one.
     pub fn remove_all(&mut self) -> Result<(), NodesError> {
-        self.remove_names();
-        self.nodes.clear();
+        self.remove_names(|node| !node.is_port);
+        self.nodes.retain(|_, node| node.is_port);
         self.shared.clear();
-        // With it go all pairs, also those with a process at their other end.
-        self.outer = Outer::make(&self.owner, self.port)?;
-        Ok(())
+        // With the old one go all pairs, also those with a process at their other end.
+        let before = std::mem::replace(&mut self.outer, Outer::make(&self.owner, self.port)?);
+        let Some(port) = self.nodes.values().next() else {
+            return Ok(());
+        };
+        // The port's own is taken along, so that what runs in its namespace keeps its network.
+        let outer = self.outer.namespace.file()?;
+        let mut batch = NetlinkBatch::default();
+        batch.move_link(port.outer_index, outer.as_fd());
+        before.socket.apply(&batch)?;
+        let mut batch = NetlinkBatch::default();
+        batch.set_up(port.outer_index);
+        Ok(self.outer.socket.apply(&batch)?)
     }
 
     /// Adds a namespace without nodes.
@@ -228,21 +240,24 @@ impl PortNodes {
     ///
     /// # Errors
     ///
-    /// There is no such node, and what the system says.
+    /// There is no such node, and what the system says; then it has what it had.
     pub fn set_ipv4(&mut self, mac: [u8; 6], ipv4: Option<NodeIpv4>) -> Result<(), NodesError> {
         let node = self.node(mac)?;
-        let mut batch = NetlinkBatch::default();
-        // The routes by an address go with it.
-        if let Some(before) = &node.ipv4 {
-            batch.remove_address(node.inner_index, before.interface_address());
-        }
-        if let Some(ipv4) = &ipv4 {
-            batch.add_address(node.inner_index, ipv4.interface_address());
-            if let Some(gateway) = ipv4.gateway {
-                batch.set_default_gateway(node.inner_index, IpAddr::V4(gateway));
+        let change = |from: &Option<NodeIpv4>, to: &Option<NodeIpv4>| {
+            let mut batch = NetlinkBatch::default();
+            // The routes by an address go with it.
+            if let Some(from) = from {
+                batch.remove_address(node.inner_index, from.interface_address());
             }
-        }
-        self.apply_to(mac, &batch)?;
+            if let Some(to) = to {
+                batch.add_address(node.inner_index, to.interface_address());
+                if let Some(gateway) = to.gateway {
+                    batch.set_default_gateway(node.inner_index, IpAddr::V4(gateway));
+                }
+            }
+            batch
+        };
+        self.apply_or_undo(mac, &change(&node.ipv4, &ipv4), &change(&ipv4, &node.ipv4))?;
         self.node_mut(mac)?.ipv4 = ipv4;
         Ok(())
     }
@@ -251,21 +266,20 @@ impl PortNodes {
     ///
     /// # Errors
     ///
-    /// There is no such node, and what the system says.
+    /// There is no such node, and what the system says; then it has what it had.
     pub fn set_ipv6(&mut self, mac: [u8; 6], ipv6: Option<NodeIpv6>) -> Result<(), NodesError> {
         let node = self.node(mac)?;
-        let mut batch = NetlinkBatch::default();
-        for address in node
-            .ipv6
-            .iter()
-            .flat_map(|ipv6| ipv6.interface_addresses(mac))
-        {
-            batch.remove_address(node.inner_index, address);
-        }
-        for address in ipv6.iter().flat_map(|ipv6| ipv6.interface_addresses(mac)) {
-            batch.add_address(node.inner_index, address);
-        }
-        self.apply_to(mac, &batch)?;
+        let change = |from: &Option<NodeIpv6>, to: &Option<NodeIpv6>| {
+            let mut batch = NetlinkBatch::default();
+            for address in from.iter().flat_map(|from| from.interface_addresses(mac)) {
+                batch.remove_address(node.inner_index, address);
+            }
+            for address in to.iter().flat_map(|to| to.interface_addresses(mac)) {
+                batch.add_address(node.inner_index, address);
+            }
+            batch
+        };
+        self.apply_or_undo(mac, &change(&node.ipv6, &ipv6), &change(&ipv6, &node.ipv6))?;
         self.node_mut(mac)?.ipv6 = ipv6;
         Ok(())
     }
@@ -364,6 +378,19 @@ impl PortNodes {
         namespace.within(|| Ok(open_netlink()?.apply(batch)?))
     }
 
+    /// Changes a node. Where a change is refused, all are undone.
+    fn apply_or_undo(
+        &self,
+        mac: [u8; 6],
+        batch: &NetlinkBatch,
+        undo: &NetlinkBatch,
+    ) -> Result<(), NodesError> {
+        self.apply_to(mac, batch).inspect_err(|_| {
+            // What was not done cannot be undone.
+            let _ = self.apply_to(mac, undo);
+        })
+    }
+
     fn namespace_of(&self, node: &LinuxNode) -> NetworkNamespace {
         NetworkNamespace::named(&node.namespace)
     }
@@ -374,7 +401,7 @@ impl PortNodes {
         placement: NodePlacement<'_>,
     ) -> Result<Option<&NetworkNamespace>, NodesError> {
         match placement {
-            NodePlacement::Own => Ok(None),
+            NodePlacement::Own | NodePlacement::Port => Ok(None),
             NodePlacement::Shared(name) => self.shared_namespace(name).map(Some),
             NodePlacement::Bird => self.owner.bird().map(Some).ok_or_else(|| {
                 NodesError::Unfit(
@@ -410,9 +437,9 @@ impl PortNodes {
         format!("{}-{}", self.owner.port_prefix(self.port), self.last_index)
     }
 
-    fn remove_names(&self) {
+    fn remove_names(&self, is_wanted: impl Fn(&LinuxNode) -> bool) {
         self.outer.namespace.remove();
-        let own = self.nodes().filter(|node| node.is_alone);
+        let own = self.nodes().filter(|node| node.is_alone && is_wanted(node));
         own.for_each(|node| self.namespace_of(node).remove());
         self.shared.values().for_each(NetworkNamespace::remove);
     }
@@ -420,7 +447,7 @@ impl PortNodes {
 
 impl Drop for PortNodes {
     fn drop(&mut self) {
-        self.remove_names();
+        self.remove_names(|_| true);
     }
 }
 

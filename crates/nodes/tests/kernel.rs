@@ -189,3 +189,29 @@ fn what_a_server_left_is_removed_and_what_others_have_is_not() {
     assert!(path(&own).exists() && path(others).exists());
     fs::remove_file(path(others)).expect("ours");
 }
+
+#[test]
+fn the_ports_own_node_stays_when_all_others_are_removed() {
+    let Some(mut nodes) = open(4) else { return };
+    nodes.add(OTHER, NodePlacement::Own).expect("it is new");
+    let own = nodes.add(MAC, NodePlacement::Port).expect("it is new");
+    let namespace = own.namespace.clone();
+    let ipv4 = NodeIpv4 {
+        address: [192, 0, 2, 7].into(),
+        subnet: None,
+        gateway: Some([192, 0, 2, 1].into()),
+    };
+    nodes.set_ipv4(MAC, Some(ipv4)).expect("it is there");
+    // The second time it has been moved already.
+    for _ in 0..2 {
+        nodes.remove_all().expect("a new outer namespace");
+        let left: Vec<_> = nodes.nodes().map(|node| node.mac).collect();
+        assert_eq!(left, [MAC]);
+        assert!(ip(&namespace, "addr show dev eth0").contains("192.0.2.7/32"));
+        assert!(ip(&namespace, "route").contains("default via 192.0.2.1"));
+        let outer = ip(nodes.outer().name(), "-brief link");
+        assert!(outer.contains("LOWER_UP"), "{outer}");
+    }
+    nodes.remove(MAC).expect("it is there");
+    assert!(!path(&namespace).exists());
+}
