@@ -33,6 +33,7 @@ import scenarios_devices
 import scenarios_fields
 import scenarios_nodes
 import scenarios_ports
+import scenarios_stack
 import scenarios_suites
 
 
@@ -231,6 +232,7 @@ SCENARIOS = {
         *scenarios_fields.SCENARIOS,
         *scenarios_nodes.SCENARIOS,
         *scenarios_ports.SCENARIOS,
+        *scenarios_stack.SCENARIOS,
         *scenarios_suites.SCENARIOS,
     )
 }

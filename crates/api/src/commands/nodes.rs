@@ -16,8 +16,8 @@ use crate::method::{Method, NodeMethod};
 pub const NODE_COMMANDS_MAX: usize = 200_000;
 /// The VLAN numbers that stand for a network: 0 and 4095 do not.
 const VLAN_RANGE: std::ops::RangeInclusive<u16> = 1..=4094;
-/// What may stand in front of a tag.
-const TPIDS: [u16; 2] = [0x8100, 0x88a8];
+/// What may stand in front of a tag: a type of Ethernet, and no length (IEEE 802.3, clause 3.2.6).
+const TPID_MIN: u16 = 0x0600;
 /// The types of one tag, and of two.
 const TPIDS_DEFAULT: [&[u16]; 3] = [&[], &[0x8100], &[0x88a8, 0x8100]];
 
@@ -181,8 +181,9 @@ impl SetVlans {
             let problem = format!("has {} for {count} tags; give one each", tpids.len());
             return Err(fields.bad("tpids", problem));
         }
-        if let Some(tpid) = tpids.iter().find(|tpid| !TPIDS.contains(tpid)) {
-            let problem = format!("has {tpid:#06x}; give 0x8100 (33024) or 0x88a8 (34984)");
+        if let Some(tpid) = tpids.iter().find(|tpid| **tpid < TPID_MIN) {
+            let problem =
+                format!("has {tpid:#06x}; give a type such as 0x8100 (33024) or 0x88a8 (34984)");
             return Err(fields.bad("tpids", problem));
         }
         Ok(params)
@@ -446,6 +447,9 @@ pub struct NodeInfo {
     pub vlan_filter: u8,
     /// It is in the namespace of BIRD.
     pub is_bird: bool,
+    /// It is the port itself, as a host of the stack `linux_based`; left out otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_port: bool,
 }
 
 /// The MAC address of a node.

@@ -29,7 +29,7 @@ impl Announcer {
     pub(super) fn new(settings: &HostSettings, now: Nanos) -> Announcer {
         let has_address = settings.ipv4.is_some() || !settings.ipv6.is_empty();
         Announcer {
-            due: has_address.then_some(now),
+            due: (has_address && !settings.is_passive).then_some(now),
             next: 0,
             tags: tags_of(&settings.vlan),
         }

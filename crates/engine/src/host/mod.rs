@@ -48,6 +48,8 @@ pub struct HostSettings {
     pub ipv6: Vec<Ipv6Addr>,
     /// Whether echo requests are answered. ARP and neighbor solicitations always are.
     pub answers_echo: bool,
+    /// Somebody else answers and announces: all that is left to do is to find the gateway.
+    pub is_passive: bool,
 }
 
 /// A port as a host.
@@ -110,7 +112,7 @@ impl Host {
     #[inline]
     pub fn handle_frame(&self, frame: &[u8], reply: &mut Vec<u8>) -> bool {
         reply.clear();
-        if self.is_silent() {
+        if self.settings.is_passive || self.is_silent() {
             return false;
         }
         let Some(arrival) = Arrival::read(frame, &self.settings.vlan) else {

@@ -45,5 +45,6 @@ fn settings(vlan: Vec<u16>) -> HostSettings {
         gateway: None,
         ipv6: vec![Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1)],
         answers_echo: true,
+        is_passive: false,
     }
 }

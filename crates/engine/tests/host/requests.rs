@@ -37,6 +37,7 @@ pub(crate) fn settings() -> HostSettings {
         gateway: None,
         ipv6: vec![OWN_LOCAL, OWN_V6],
         answers_echo: true,
+        is_passive: false,
     }
 }
 

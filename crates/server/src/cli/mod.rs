@@ -143,7 +143,7 @@ fn serve(options: &ServeOptions) -> Result<(), Failure> {
             // Any other port was named wrongly; threads are as the user said.
             ServiceError::Port(_) | ServiceError::Layout(_) => WRONG_INPUT,
             ServiceError::Socket(SocketError::Access(_) | SocketError::Unguarded(_)) => WRONG_INPUT,
-            ServiceError::Socket(_) | ServiceError::Bird(_) | ServiceError::System(_) => SETUP,
+            ServiceError::Socket(_) | ServiceError::Nodes(_) | ServiceError::System(_) => SETUP,
         };
         Failure(error.to_string(), code)
     })

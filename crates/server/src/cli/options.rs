@@ -12,7 +12,7 @@ use crate::bench::Case;
 use crate::config::groups::Group;
 use crate::config::polling::Poll;
 use crate::config::{
-    BIRD_PORT, EMU_PORT, EMU_ZMQ_PORT, EmuZmq, PortSettings, RECEIVE_THREADS_MAX, Settings,
+    BIRD_PORT, EMU_PORT, EMU_ZMQ_PORT, EmuZmq, PortSettings, RECEIVE_THREADS_MAX, Settings, Stack,
     Surroundings, http_address, names,
 };
 use crate::control::worker_command::Modes;
@@ -115,6 +115,10 @@ pub struct ServeOptions {
     /// [default with --bird-server: 4509]
     #[arg(long, value_name = "PORT")]
     pub bird_port: Option<u16>,
+    /// Who answers for the addresses of ports: legacy is the server itself, linux_based the kernel, in a
+    /// network namespace for each port [default: legacy]
+    #[arg(long, value_name = "legacy|linux_based")]
+    pub stack: Option<Stack>,
     /// Let an emulation server of another process, such as TRex's, have hosts on the ports: by the
     /// files /tmp/emu-4511.ipc and /tmp/emu-4512.ipc, or with `tcp` by the TCP ports 4511 and 4512
     #[arg(long, value_name = "ipc|tcp", num_args = 0..=1, default_missing_value = "ipc", value_parser = ["ipc", "tcp"])]
@@ -201,6 +205,7 @@ impl ServeOptions {
         settings.emu_port = self.emu_port.or(emu_port);
         let bird_port = settings.bird_port.or(self.bird_server.then_some(BIRD_PORT));
         settings.bird_port = self.bird_port.or(bird_port);
+        settings.stack = self.stack.unwrap_or(settings.stack);
         settings.emu_exports |= self.emu_exports;
         settings.emu_zmq = self.emu_zmq.as_ref().map(|kind| EmuZmq {
             tcp: kind == "tcp",

@@ -21,6 +21,7 @@ pub mod yaml;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use allosaur_port::PortError;
 use allosaur_port::description::{PortDescription, parse_ports};
@@ -86,6 +87,8 @@ pub struct Settings {
     pub emu_port: Option<u16>,
     /// TCP port of requests to BIRD, where there is one; 0 picks a free one.
     pub bird_port: Option<u16>,
+    /// Who answers for the addresses of ports.
+    pub stack: Stack,
     /// Whether emulated clients may write files, send by the server's sockets and post to web servers.
     pub emu_exports: bool,
     /// The sockets to an emulation server of another process, where there may be one.
@@ -101,6 +104,37 @@ pub struct Settings {
     pub promiscuous: bool,
     /// Whether counters are written to the standard output every second.
     pub table: bool,
+}
+
+/// Who answers for the addresses of ports, by TRex's names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stack {
+    /// The server itself.
+    #[default]
+    Legacy,
+    /// The kernel: each port has its addresses in a network namespace of its own.
+    LinuxBased,
+}
+
+impl Stack {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stack::Legacy => "legacy",
+            Stack::LinuxBased => "linux_based",
+        }
+    }
+}
+
+impl FromStr for Stack {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Stack, String> {
+        let all = [Stack::Legacy, Stack::LinuxBased];
+        all.into_iter()
+            .find(|stack| stack.name() == text)
+            .ok_or_else(|| format!("'{text}' is no stack: write legacy or linux_based"))
+    }
 }
 
 /// The sockets to an emulation server of another process: two, the second behind the first.
@@ -195,6 +229,7 @@ impl Default for Settings {
             pub_port: None,
             emu_port: None,
             bird_port: None,
+            stack: Stack::Legacy,
             emu_exports: false,
             emu_zmq: None,
             http: None,
@@ -211,6 +246,11 @@ impl Settings {
     pub fn cores(&self) -> usize {
         let threads = self.groups.iter().map(|group| usize::from(group.threads));
         threads.sum()
+    }
+
+    /// Whether there may be emulated clients, here or in another process.
+    pub fn has_emulation(&self) -> bool {
+        self.emu_port.is_some() || self.emu_zmq.is_some()
     }
 
     /// The TCP port of events: where clients look for it when they know that of requests only. 0

@@ -10,7 +10,7 @@ use super::read::{Findings, Item, Key, Map, flag, ipv4, mac, number, text, unica
 use super::yaml::{Node, Value};
 use super::{
     BIRD_PORT, EMU_PORT, FLOWS, FLOWS_MAX, FLOWS_MIN, PortSettings, RECEIVE_THREADS_MAX, RPC_PORT,
-    Settings, Surroundings, check_ports, http_address, names,
+    Settings, Stack, Surroundings, check_ports, http_address, names,
 };
 use crate::config::polling::Poll;
 use crate::control::StartAddresses;
@@ -22,7 +22,7 @@ const VERSION: u64 = 1;
 const VLAN_TAGS_MAX: usize = 2;
 
 /// The keys of the whole file.
-pub const SERVER_KEYS: [Key; 23] = [
+pub const SERVER_KEYS: [Key; 24] = [
     Key {
         name: "version",
         value: "`1`",
@@ -156,6 +156,13 @@ pub const SERVER_KEYS: [Key; 23] = [
         default: "no BIRD",
         meaning: "the TCP port of requests to [BIRD](bird.md), TRex's is 4509; 0 picks a free one",
         example: "4509",
+    },
+    Key {
+        name: "stack",
+        value: "`legacy` or `linux_based`",
+        default: "`legacy`",
+        meaning: "who answers for the addresses of ports: the server, or the kernel, in [a network namespace a port](nodes.md#ports-in-namespaces)",
+        example: "linux_based",
     },
     Key {
         name: "emu_exports",
@@ -344,8 +351,16 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
     settings.bird_port = map
         .find("bird_port")
         .map(|_| read_tcp_port("bird_port", BIRD_PORT, &map, findings));
+    let stack = map.read("stack", findings, |node| Stack::from_str(text(node)?));
+    settings.stack = stack.unwrap_or_default();
     settings.emu_exports = map.read("emu_exports", findings, flag) == Some(true);
     settings.http = map.read("http", findings, |node| http_address(text(node)?));
+    check_tcp_ports(&settings, &map, findings);
+    settings
+}
+
+/// Refuses TCP ports that are the same.
+fn check_tcp_ports(settings: &Settings, map: &Map<'_>, findings: &mut Findings) {
     let same = settings.pub_port == Some(settings.rpc_port) && settings.rpc_port != 0;
     if let (true, Some(item)) = (same, map.find("pub_port").or(map.find("rpc_port"))) {
         item.refuse(findings, "both TCP ports are the same: write another");
@@ -362,7 +377,6 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         }
         others.push(port);
     }
-    settings
 }
 
 /// Names of a machine: one, or a list.

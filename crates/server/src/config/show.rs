@@ -82,6 +82,7 @@ fn settings(settings: &Settings) -> Value {
         "pub_port": settings.events_port(),
         "emu_port": settings.emu_port,
         "bird_port": settings.bird_port,
+        "stack": settings.stack.name(),
         "emu_exports": settings.emu_exports,
         "emu_zmq": settings.emu_zmq.map(|sockets| sockets.endpoints(&settings.listen)),
         "http": settings.http.map(|address| address.to_string()),

@@ -1,6 +1,7 @@
 //! TRex's form, as `/etc/trex_cfg.yaml` has it: a list with one map.
 
 use std::net::Ipv4Addr;
+use std::str::FromStr;
 
 use super::groups::Group;
 use super::ours::check_pair;
@@ -8,7 +9,7 @@ use super::read::{Findings, Item, Map, flag, ipv4, mac, number, text, unicast_ma
 use super::yaml::{Node, Value};
 use super::{Cpus, names};
 use super::{
-    FLOWS, FLOWS_MAX, FLOWS_MIN, PUB_PORT, PortSettings, RPC_PORT, Settings, Surroundings,
+    FLOWS, FLOWS_MAX, FLOWS_MIN, PUB_PORT, PortSettings, RPC_PORT, Settings, Stack, Surroundings,
     check_ports,
 };
 use crate::config::polling::Poll;
@@ -74,7 +75,7 @@ pub const KEYS: [TrexKey; 29] = [
     used("enable_zmq_pub", "`true` only: events are always published"),
     used(
         "stack",
-        "`legacy` only: the ports answer ARP, and ping in service mode",
+        "`legacy`, or `linux_based`: the kernel answers, in a network namespace a port",
     ),
     unused("telnet_port", "is of no use in TRex either"),
     unused(
@@ -255,6 +256,8 @@ pub(super) fn read(root: &Node, around: &Surroundings, findings: &mut Findings) 
         let flows_max = memory.read("dp_flows", findings, flows);
         settings.flows_max = flows_max.map_or(FLOWS, |flows| (flows as usize).max(FLOWS_MIN));
     }
+    let stack = map.read("stack", findings, |node| Stack::from_str(text(node)?));
+    settings.stack = stack.unwrap_or_default();
     map.read("prefix", findings, text);
     warn_unless_default(&map, findings);
     settings
@@ -265,14 +268,6 @@ fn warn_unless_default(map: &Map<'_>, findings: &mut Findings) {
     if map.read("enable_zmq_pub", findings, flag) == Some(false) {
         let item = map.find("enable_zmq_pub").expect("it was read");
         item.warn(findings, "events are always published; ignored");
-    }
-    let stack = map.read("stack", findings, text);
-    if stack.is_some_and(|stack| stack != "legacy") {
-        let item = map.find("stack").expect("it was read");
-        item.warn(
-            findings,
-            "there is no stack but the one like `legacy` yet; ignored",
-        );
     }
 }
 
@@ -630,7 +625,6 @@ mod tests {
         for (lines, key) in [
             ("  speed_of_light: 3\n", "speed_of_light"),
             ("  enable_zmq_pub: false\n", "enable_zmq_pub"),
-            ("  stack: linux_based\n", "stack"),
             ("  low_end_core: 1\n", "low_end_core"),
             ("- more: 1\n", "[1]"),
             ("  port_info: [{}, {}, {}, {}]\n", "port_info"),

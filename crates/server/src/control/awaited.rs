@@ -3,13 +3,14 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+use allosaur_api::Error;
 use serde_json::Value;
 
 use super::config::View;
 use super::core::Core;
 use super::core::pending::{JobId, QuestionId, Wait};
 use super::domain::{Others, Outcome, TakesOutcomes};
-use super::job::{Job, Work};
+use super::job::{Job, JobResult, Work};
 use super::reply::Reply;
 use crate::rx_taps::{Answer, Request, TapRequest};
 
@@ -96,6 +97,19 @@ impl<D> Awaited<D> {
         });
         self.then.push((Wait::Job(job), then));
         job
+    }
+
+    /// The request at hand waits for what begins later, until the wait is settled. Who settles it forgets
+    /// it here.
+    pub(in crate::control) fn await_later(&mut self, control: &mut Core) -> Wait {
+        let wait = Wait::Job(JobId(control.pendings.next_id()));
+        control.pendings.await_also(wait);
+        let then: ThenFn<D> = Box::new(|_, _, _, outcome, _| match outcome {
+            Outcome::Job(JobResult::Failed(problem)) => Err(Error::execution(problem)),
+            _ => Ok(Value::Null),
+        });
+        self.then.push((wait, then));
+        wait
     }
 
     /// Takes what is done with an answer or a result, if it is waited for here.

@@ -36,7 +36,9 @@ pub struct ControlConfig {
     pub marking: Tagging,
     /// Whether emulated clients take and send frames by MAC addresses of their own.
     pub has_emulation: bool,
-    /// The right to namespaces, where BIRD has one already.
+    /// Whether each port has its addresses in a network namespace, where the kernel answers for it.
+    pub has_linux_stack: bool,
+    /// The right to namespaces, where BIRD or a port has one already.
     pub nodes_owner: Option<Arc<Owner>>,
     /// What the strings are drawn from that prove ownership; unguessable in a real server.
     pub seed: u64,

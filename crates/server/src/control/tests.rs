@@ -170,6 +170,7 @@ fn config() -> ControlConfig {
         },
         marking: Tagging::Server,
         has_emulation: false,
+        has_linux_stack: false,
         nodes_owner: None,
         seed: 1,
     }

@@ -421,6 +421,7 @@ fn control_config(ports: usize, cores: usize, checksums: Checksums) -> ControlCo
         },
         marking: Tagging::Simulator,
         has_emulation: false,
+        has_linux_stack: false,
         nodes_owner: None,
         seed: 0,
     }

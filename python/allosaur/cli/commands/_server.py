@@ -80,7 +80,16 @@ class Server(Command):
                 raise bad_input(f"--{name.replace('_', '-')} {port}: a port is a number of 0 to 65535")
         command = ["serve"]
         words = ["config", "ports", "cores", "receive_threads", "poll", "rpc_port", "pub_port", "listen"]
-        for name in [*words, "emu_port", "bird_port", "emu_zmq", "http", "rpc_auth", "captures_folder"]:
+        for name in [
+            *words,
+            "emu_port",
+            "bird_port",
+            "stack",
+            "emu_zmq",
+            "http",
+            "rpc_auth",
+            "captures_folder",
+        ]:
             value = getattr(options, name)
             if value is not None:
                 command += [f"--{name.replace('_', '-')}", str(value)]
@@ -136,6 +145,12 @@ def _add_sockets(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="where requests to BIRD are taken, which there is then "
         f"(default with --bird-server: {_options.BIRD_PORT}; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--stack",
+        choices=["legacy", "linux_based"],
+        help="who answers for the addresses of ports: the server (legacy, the default), or the kernel "
+        "(linux_based), in a network namespace for each port, which needs root",
     )
     parser.add_argument(
         "--emu-zmq",

@@ -208,6 +208,7 @@ impl Layers {
             gateway: self.sought_gateway(),
             ipv6,
             answers_echo,
+            is_passive: false,
         }
     }
 

@@ -7,7 +7,7 @@ use allosaur_api::Error;
 use super::base::Core;
 use super::layers::{Layers, answers_echo};
 use crate::control::config::LinkOwner;
-use crate::rx_taps::{HostRequest, PortRequest, Reception, ServiceMode};
+use crate::rx_taps::{HostRequest, NodesRequest, PortRequest, Reception, ServiceMode};
 
 impl Core {
     /// Tells the threads of a port what it takes of what arrives; and tells who counts streams which
@@ -81,13 +81,23 @@ impl Core {
         mode: ServiceMode,
     ) -> Result<(), Error> {
         let port = self.port_mut(id)?;
-        let answers_echo = answers_echo(port.is_stateful(), mode);
-        let settings = port.layers.host(port.config.hw_mac, answers_echo);
         port.service = mode;
         port.service_session = port.owner.as_ref().map(|owner| owner.session);
         self.tell(PortRequest::SetService { port: id, mode });
-        self.tell(HostRequest::Set { port: id, settings });
+        self.tell_host(id);
         Ok(())
+    }
+
+    /// Tells the port as a host who it is, and the port's own node what it may answer.
+    fn tell_host(&mut self, port: u8) {
+        let found = &self.ports[usize::from(port)];
+        let answers = answers_echo(found.is_stateful(), found.service);
+        let mut settings = found.layers.host(found.config.hw_mac, answers);
+        settings.is_passive = self.config.has_linux_stack;
+        self.tell(HostRequest::Set { port, settings });
+        if self.config.has_linux_stack {
+            self.tell(NodesRequest::SetPortAnswers { port, answers });
+        }
     }
 
     /// Ends the service mode that a session switched on.
@@ -108,9 +118,7 @@ impl Core {
     ) {
         let port = &mut self.ports[usize::from(id)];
         change(&mut port.layers, port.config.hw_mac);
-        let answers_echo = answers_echo(port.is_stateful(), port.service);
-        let settings = port.layers.host(port.config.hw_mac, answers_echo);
-        self.tell(HostRequest::Set { port: id, settings });
+        self.tell_host(id);
         self.update_reception(id);
     }
 }

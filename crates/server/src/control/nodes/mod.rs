@@ -5,6 +5,8 @@
 //! thread takes note of what has changed, and only then a part counts as done.
 
 mod batch;
+mod counters;
+mod port_host;
 mod result;
 mod table;
 mod work;
@@ -13,22 +15,24 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use allosaur_api::commands::nodes::{
-    BatchResults, BatchTicket, CountersMeta, NodeBatch, NodeCommand, NodeCounterMeta, NodeInfos,
-    NodesOfPort, TicketParams,
+    BatchResults, BatchTicket, NodeBatch, NodeCommand, NodeInfos, NodesOfPort, TicketParams,
 };
-use allosaur_api::{Fields, Method, NodeMethod};
+use allosaur_api::{Empty, Error, Fields, Method, NodeMethod};
 use allosaur_nodes::owner::Owner;
 use serde_json::json;
 
 use self::batch::{Batch, Batches};
+use self::port_host::PortAddresses;
 use self::table::NodeTable;
 use self::work::{NodePart, PartDone};
 use super::awaited::{Awaited, Awaits};
 use super::config::View;
 use super::core::Core;
+use super::core::layers::Layers;
+use super::core::pending::Wait;
 use super::domain::{Domain, Others};
 use super::reply::{Reply, reply};
-use crate::rx_taps::{NodeCounters, NodesAnswer, NodesRequest};
+use crate::rx_taps::{NodesAnswer, NodesRequest};
 
 /// Commands of a part. A node takes some milliseconds.
 const PART_COMMANDS: usize = 16;
@@ -50,6 +54,12 @@ struct PortWork {
     is_busy: bool,
     /// The tickets of batches that wait or are being done, in order.
     queue: VecDeque<u64>,
+    /// The port's own addresses have changed, which its node must have before the next batch.
+    must_set_own: bool,
+    /// What requests wait for that changed them.
+    own_waits: Vec<Wait>,
+    /// The addresses that the port's node has.
+    own: Option<Layers>,
 }
 
 impl Awaits for Nodes {
@@ -76,6 +86,17 @@ impl Domain for Nodes {
             NodeMethod::Results => self.results(fields),
             NodeMethod::Cancel => self.cancel(fields),
         })
+    }
+
+    fn addresses_changed(&mut self, control: &mut Core, port: u8) {
+        if !control.config.has_linux_stack {
+            return;
+        }
+        let wait = self.awaited.await_later(control);
+        let work = &mut self.ports[usize::from(port)];
+        work.must_set_own = true;
+        work.own_waits.push(wait);
+        self.go_on(control, port);
     }
 }
 
@@ -135,6 +156,9 @@ impl Nodes {
         if work.is_busy {
             return;
         }
+        if std::mem::take(&mut work.must_set_own) {
+            return self.set_own(control, port);
+        }
         let owner = self.batches.owner.clone();
         let Some((ticket, batch)) = next_batch(&mut work.queue, &mut self.batches) else {
             return;
@@ -153,34 +177,114 @@ impl Nodes {
             owner,
             port,
             table: work.table.take(),
+            own: None,
             commands: batch.take_part(PART_COMMANDS, |command| !is_of_counters(command)),
         };
         let commands = part.commands.len();
         self.awaited
             .begin_job_aside(control, part, move |domain, control, done, view| {
                 let done = done.unwrap_or_else(|problem| PartDone::broken(commands, &problem));
-                domain.note_part(control, port, ticket, done, view);
+                domain.note_part(
+                    control,
+                    port,
+                    done,
+                    view,
+                    move |domain, control, _, results, _| {
+                        domain.end_part(control, port, ticket, results);
+                    },
+                );
                 reply(&())
             });
     }
 
-    /// The job thread has done a part: the receive thread is told of it.
+    /// Has the port itself have the addresses that it shall have.
+    fn set_own(&mut self, control: &mut Core, port: u8) {
+        let found = &control.ports[usize::from(port)];
+        let layers = found.layers.clone();
+        let own = PortAddresses::of(&layers, found.config.hw_mac);
+        let work = &mut self.ports[usize::from(port)];
+        let waits = std::mem::take(&mut work.own_waits);
+        work.is_busy = true;
+        let part = NodePart {
+            owner: self.batches.owner.clone(),
+            port,
+            table: work.table.take(),
+            own: Some(own),
+            commands: Vec::new(),
+        };
+        self.awaited
+            .begin_job_aside(control, part, move |domain, control, done, view| {
+                let done = done.unwrap_or_else(|problem| PartDone::broken(0, &problem));
+                let then = move |domain: &mut Nodes,
+                                 control: &mut Core,
+                                 others: &mut Others<'_>,
+                                 _,
+                                 set: Result<(), Error>| {
+                    if let Err(error) = &set {
+                        domain.undo_own(control, others, port, &layers, error);
+                    } else {
+                        domain.ports[usize::from(port)].own = Some(layers);
+                    }
+                    for wait in waits {
+                        domain.awaited.forget(wait);
+                        let reply = set.clone().and_then(|()| reply(&Empty {}));
+                        control.settle(wait, Some(reply));
+                    }
+                    domain.ports[usize::from(port)].is_busy = false;
+                    domain.go_on(control, port);
+                };
+                domain.note_part(control, port, done, view, then);
+                reply(&())
+            });
+    }
+
+    /// The system refuses the addresses of a port: it has those again that it had.
+    fn undo_own(
+        &mut self,
+        control: &mut Core,
+        others: &mut Others<'_>,
+        port: u8,
+        refused: &Layers,
+        error: &Error,
+    ) {
+        tracing::error!(port, "its addresses are not set: {error}");
+        let before = self.ports[usize::from(port)].own.clone();
+        // Somebody may have given it others meanwhile.
+        let is_undone = control.ports[usize::from(port)].layers == *refused;
+        let Some(before) = before.filter(|before| is_undone && before != refused) else {
+            return;
+        };
+        control.change_layers(port, |layers, _| *layers = before);
+        for domain in others.iter_mut() {
+            domain.addresses_changed(control, port);
+        }
+        self.ports[usize::from(port)].must_set_own = true;
+    }
+
+    /// The job thread has done a part: the receive thread is told of it, and then `then` ends it.
     fn note_part(
         &mut self,
         control: &mut Core,
         port: u8,
-        ticket: u64,
         done: PartDone,
         view: &View<'_>,
+        then: impl FnOnce(
+            &mut Nodes,
+            &mut Core,
+            &mut Others<'_>,
+            Vec<serde_json::Value>,
+            Result<(), Error>,
+        ) + 'static,
     ) {
         let PartDone {
             owner,
             table,
+            own,
             results,
             changes,
             is_new,
         } = done;
-        let mut results = results;
+        let (mut own, mut results) = (own, results);
         self.batches.owner = owner.or(self.batches.owner.take());
         let work = &mut self.ports[usize::from(port)];
         work.table = table;
@@ -190,24 +294,25 @@ impl Nodes {
                 Err(problem) => {
                     work.table = None;
                     results.fill(json!({"error": problem}));
+                    own = Err(Error::execution(problem));
                     control.tell_aside(NodesRequest::Close(port));
                 }
             },
             Some(_) => {}
             None => control.tell_aside(NodesRequest::Close(port)),
         }
-        let has_nodes = work.table.as_ref().is_some_and(|table| !table.is_empty());
+        let has_nodes = work.table.as_ref().is_some_and(|table| table.has_others());
         control.set_has_nodes(port, has_nodes);
-        let then = move |domain: &mut Nodes,
-                         control: &mut Core,
-                         _: &mut Others<'_>,
-                         _: Option<NodesAnswer>,
-                         _: &View<'_>| {
-            domain.end_part(control, port, ticket, results);
+        let noted = move |domain: &mut Nodes,
+                          control: &mut Core,
+                          others: &mut Others<'_>,
+                          _: Option<NodesAnswer>,
+                          _: &View<'_>| {
+            then(domain, control, others, results, own);
             reply(&())
         };
         let request = NodesRequest::Change { port, changes };
-        self.awaited.ask_aside(control, request, then);
+        self.awaited.ask_aside(control, request, noted);
     }
 
     fn end_part(
@@ -235,9 +340,11 @@ impl Nodes {
         self.awaited
             .ask_aside(control, request, move |domain, control, _, answer, _| {
                 let result = match answer {
-                    Some(NodesAnswer::Counters(_)) if is_meta => json!({"result": meta()}),
+                    Some(NodesAnswer::Counters(_)) if is_meta => {
+                        json!({"result": counters::meta()})
+                    }
                     Some(NodesAnswer::Counters(counters)) => {
-                        json!({"result": {"": values(&counters, zeros)}})
+                        json!({"result": {"": counters::values(&counters, zeros)}})
                     }
                     _ => serde_json::Value::Null,
                 };
@@ -267,112 +374,4 @@ fn is_of_counters(command: &NodeCommand) -> bool {
         command,
         NodeCommand::ClearCounters | NodeCommand::CountersMeta | NodeCommand::CounterValues(_)
     )
-}
-
-/// A counter of a port's nodes, as TRex's clients are told it.
-struct CounterRow {
-    name: &'static str,
-    help: &'static str,
-    units: &'static str,
-    is_error: bool,
-    read: fn(&NodeCounters) -> u64,
-}
-
-impl CounterRow {
-    const fn frames(
-        name: &'static str,
-        help: &'static str,
-        read: fn(&NodeCounters) -> u64,
-    ) -> CounterRow {
-        CounterRow {
-            name,
-            help,
-            units: "pkts",
-            is_error: false,
-            read,
-        }
-    }
-
-    const fn bytes(
-        name: &'static str,
-        help: &'static str,
-        read: fn(&NodeCounters) -> u64,
-    ) -> CounterRow {
-        CounterRow {
-            units: "bytes",
-            ..CounterRow::frames(name, help, read)
-        }
-    }
-
-    const fn lost(
-        name: &'static str,
-        help: &'static str,
-        read: fn(&NodeCounters) -> u64,
-    ) -> CounterRow {
-        CounterRow {
-            is_error: true,
-            ..CounterRow::frames(name, help, read)
-        }
-    }
-}
-
-/// The counters by their numbers.
-const COUNTERS: [CounterRow; 10] = [
-    CounterRow::frames("rx_pkts", "frames that nodes were given", |all| {
-        all.received
-    }),
-    CounterRow::bytes("rx_bytes", "bytes of them", |all| all.received_bytes),
-    CounterRow::frames("tx_pkts", "frames that nodes sent", |all| all.sent),
-    CounterRow::bytes("tx_bytes", "bytes of them", |all| all.sent_bytes),
-    CounterRow::lost(
-        "tx_drop_no_room",
-        "frames that the port had no room for",
-        |all| all.send_lost,
-    ),
-    CounterRow::lost(
-        "rx_drop_no_room",
-        "frames that a node had no room for",
-        |all| all.receive_lost,
-    ),
-    CounterRow::frames(
-        "rx_other_vlan",
-        "frames for nodes that were in another VLAN",
-        |all| all.other_vlan,
-    ),
-    CounterRow::frames(
-        "rx_filtered",
-        "frames that a node's filter left out",
-        |all| all.filtered,
-    ),
-    CounterRow::frames("rx_flooded", "frames to all nodes", |all| all.flooded),
-    CounterRow::lost(
-        "rx_flood_drop",
-        "frames to all nodes when too many waited",
-        |all| all.flood_lost,
-    ),
-];
-
-fn meta() -> CountersMeta {
-    let rows = COUNTERS.iter().enumerate();
-    let data = rows.map(|(id, row)| NodeCounterMeta {
-        id,
-        name: row.name,
-        help: row.help,
-        units: row.units,
-        zero: false,
-        info: if row.is_error { "error" } else { "info" },
-    });
-    CountersMeta {
-        name: "",
-        data: data.collect(),
-    }
-}
-
-fn values(counters: &NodeCounters, zeros: bool) -> serde_json::Map<String, serde_json::Value> {
-    let rows = COUNTERS.iter().enumerate();
-    let values = rows.map(|(id, row)| (id, (row.read)(counters)));
-    let shown = values.filter(|(_, value)| zeros || *value != 0);
-    shown
-        .map(|(id, value)| (id.to_string(), value.into()))
-        .collect()
 }

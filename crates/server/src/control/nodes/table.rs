@@ -15,7 +15,7 @@ use crate::rx_taps::filter::Filter;
 use crate::rx_taps::{NodeChange, NodeEntry, NodeFilter};
 
 /// In the mask of a filter: all but TCP and UDP.
-const OTHERS: u8 = 1;
+pub(super) const OTHERS: u8 = 1;
 /// In the mask of a filter: TCP and UDP.
 const TCP_UDP: u8 = 2;
 
@@ -51,9 +51,15 @@ impl NodeTable {
         self.nodes.outer()
     }
 
-    /// Whether there are no nodes.
-    pub(super) fn is_empty(&self) -> bool {
-        self.nodes.nodes().next().is_none()
+    /// Whether there are nodes with MAC addresses other than the port's.
+    pub(super) fn has_others(&self) -> bool {
+        self.nodes.nodes().any(|node| !node.is_port)
+    }
+
+    /// The MAC address of the port, where it is a node.
+    pub(super) fn port_mac(&self) -> Option<[u8; 6]> {
+        let mut nodes = self.nodes.nodes();
+        nodes.find(|node| node.is_port).map(|node| node.mac)
     }
 
     /// Changes what the server does with the frames of a node.
@@ -72,9 +78,10 @@ impl NodeTable {
         self.links.remove(&mac);
     }
 
-    /// All nodes are gone.
+    /// All nodes are gone but the port itself.
     pub(super) fn forget_all(&mut self) {
-        self.links.clear();
+        let port = self.port_mac();
+        self.links.retain(|mac, _| Some(*mac) == port);
     }
 
     /// What the receive thread must know of a node.
@@ -90,6 +97,7 @@ impl NodeTable {
         let own = node.ipv6.map(|_| link_local(mac));
         Ok(NodeChange::Set(Box::new(NodeEntry {
             mac,
+            is_port: node.is_port,
             interface: node.outer_index,
             tags: vlan.map(|(tpid, tag)| [*tpid, *tag]).collect(),
             filter: NodeFilter {
@@ -118,6 +126,7 @@ impl NodeTable {
             bpf: link.bpf,
             vlan_filter: link.mask,
             is_bird: node.is_bird,
+            is_port: node.is_port,
         })
     }
 }

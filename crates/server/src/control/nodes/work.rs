@@ -11,6 +11,7 @@ use allosaur_nodes::node::{NodeIpv4, NodeIpv6, NodePlacement};
 use allosaur_nodes::owner::Owner;
 use serde_json::{Value, json};
 
+use super::port_host::{self, PortAddresses};
 use super::result::error_of;
 use super::table::{NodeLink, NodeTable};
 use crate::control::config::mac_text;
@@ -29,6 +30,8 @@ pub(super) struct NodePart {
     pub(super) port: u8,
     /// None when there were no nodes yet.
     pub(super) table: Option<Box<NodeTable>>,
+    /// What the port itself shall be, where that changes; before the commands.
+    pub(super) own: Option<PortAddresses>,
     pub(super) commands: Vec<Result<NodeCommand, Error>>,
 }
 
@@ -38,6 +41,8 @@ pub(super) struct PartDone {
     pub(super) owner: Option<Arc<Owner>>,
     /// The nodes; none when they could not be had.
     pub(super) table: Option<Box<NodeTable>>,
+    /// Whether the port itself is what it shall be.
+    pub(super) own: Result<(), Error>,
     /// Of each command.
     pub(super) results: Vec<Value>,
     /// What the receive thread must know.
@@ -52,6 +57,7 @@ impl PartDone {
         PartDone {
             owner: None,
             table: None,
+            own: Err(Error::execution(problem)),
             results: vec![json!({"error": problem}); commands],
             changes: Vec::new(),
             is_new: false,
@@ -67,6 +73,7 @@ impl Work for NodePart {
             owner,
             port,
             table,
+            own,
             commands,
         } = self;
         let count = commands.len();
@@ -89,6 +96,7 @@ impl Work for NodePart {
             changes: Vec::new(),
             is_new: is_first,
         };
+        let own = own.map_or(Ok(()), |own| part.set_port(&own));
         let results = commands.into_iter().map(|command| {
             let result = command.and_then(|command| part.run(command));
             match result {
@@ -101,6 +109,7 @@ impl Work for NodePart {
         // Nothing is left of a port whose nodes were all removed at once, nor of one that was only asked.
         let is_unused = part.is_new && part.table.nodes.is_empty();
         Ok(PartDone {
+            own,
             results,
             owner,
             table: Some(part.table).filter(|_| !is_unused),
@@ -119,6 +128,7 @@ struct Part {
 
 impl Part {
     fn run(&mut self, command: NodeCommand) -> Result<Value, Error> {
+        port_host::check(&command, self.table.port_mac())?;
         let nodes = &mut self.table.nodes;
         match command {
             NodeCommand::AddNode(params) => self.add(&params),
@@ -152,7 +162,7 @@ impl Part {
             NodeCommand::Nodes(params) => {
                 let all = nodes
                     .nodes()
-                    .filter(|node| node.is_bird || !params.only_bird);
+                    .filter(|node| !node.is_port && (node.is_bird || !params.only_bird));
                 let nodes = all.map(|node| mac_text(node.mac)).collect();
                 Ok(json!(NodeList { nodes }))
             }
@@ -218,7 +228,16 @@ impl Part {
         self.changes.clear();
         self.is_new = true;
         self.table.nodes.remove_all().map_err(refused)?;
-        Ok(Value::Null)
+        self.table
+            .port_mac()
+            .map_or(Ok(Value::Null), |mac| self.note(mac))
+    }
+
+    /// Has the port itself have these addresses, or those that it had.
+    fn set_port(&mut self, own: &PortAddresses) -> Result<(), Error> {
+        let set = own.set(&mut self.table).map_err(refused);
+        self.note(own.mac)?;
+        set
     }
 
     fn set_ipv4(&mut self, params: &SetIpv4) -> Result<Value, Error> {

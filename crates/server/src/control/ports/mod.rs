@@ -124,6 +124,7 @@ fn watched_port_status(
         .find_map(|domain| domain.port_profiles(params.port));
     let loaded = loaded.unwrap_or_default();
     let state = others.port_use(control, params.port).state;
+    let announces = port.layers.has_ipv4() && !control.config.has_linux_stack;
     reply(&PortStatus {
         owner: owner.map(|owner| owner.user.clone()).unwrap_or_default(),
         state: match state.unwrap_or_default() {
@@ -137,7 +138,7 @@ fn watched_port_status(
         profile_count: loaded.names.len(),
         max_stream_id: loaded.stream_id_max,
         attr: attributes(port),
-        rx_info: receive_features(watched, port.layers.has_ipv4()),
+        rx_info: receive_features(watched, announces),
     })
 }
 

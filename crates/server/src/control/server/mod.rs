@@ -181,7 +181,10 @@ fn system_info(control: &Core) -> Reply {
         is_multiqueue_mode: false,
         advanced_per_stream_stats: false,
         port_count: control.ports.len(),
-        ports: control.ports.iter().enumerate().map(port_info).collect(),
+        ports: (0..)
+            .zip(&control.ports)
+            .map(|(index, port)| port_info(index, port, control.config.has_linux_stack))
+            .collect(),
     })
 }
 
@@ -314,7 +317,7 @@ fn check_version(api: Api, major: i64, minor: i64) -> Result<(), Error> {
     )))
 }
 
-fn port_info((index, port): (usize, &Port)) -> PortInfo {
+fn port_info(index: usize, port: &Port, has_linux_stack: bool) -> PortInfo {
     let config = &port.config;
     PortInfo {
         index,
@@ -323,7 +326,10 @@ fn port_info((index, port): (usize, &Port)) -> PortInfo {
         pci_addr: "N/A".to_owned(),
         numa: config.numa_node.map_or(-1, |node| node as i32),
         hw_mac: mac_text(config.hw_mac),
-        stack: "legacy".to_owned(),
+        stack: match has_linux_stack {
+            true => "linux_based".to_owned(),
+            false => "legacy".to_owned(),
+        },
         rx: RxInfo {
             caps: ["flow_stats", "latency", "rx_bytes"]
                 .map(str::to_owned)

@@ -24,6 +24,8 @@ const BUDGET: usize = 64;
 #[derive(Debug)]
 pub(super) struct LinuxNodes {
     ports: Vec<Option<PortNodeTable>>,
+    /// Which ports, as hosts, answer more than questions about addresses.
+    port_answers: Vec<bool>,
 }
 
 impl LinuxNodes {
@@ -31,6 +33,7 @@ impl LinuxNodes {
     pub(super) fn new(ports: usize) -> LinuxNodes {
         LinuxNodes {
             ports: std::iter::repeat_with(|| None).take(ports).collect(),
+            port_answers: vec![false; ports],
         }
     }
 
@@ -47,7 +50,9 @@ impl RxTap for LinuxNodes {
         let mut answer = NodesAnswer::Done;
         match request {
             NodesRequest::Open { port, socket } => {
-                self.ports[usize::from(port)] = Some(PortNodeTable::new(socket));
+                let mut table = PortNodeTable::new(socket);
+                table.port_answers = self.port_answers[usize::from(port)];
+                self.ports[usize::from(port)] = Some(table);
             }
             NodesRequest::Change { port, changes } => {
                 if let Some(table) = self.table(port) {
@@ -55,6 +60,12 @@ impl RxTap for LinuxNodes {
                         NodeChange::Set(node) => table.set(*node),
                         NodeChange::Remove(mac) => table.remove(mac),
                     });
+                }
+            }
+            NodesRequest::SetPortAnswers { port, answers } => {
+                self.port_answers[usize::from(port)] = answers;
+                if let Some(table) = self.table(port) {
+                    table.port_answers = answers;
                 }
             }
             NodesRequest::Close(port) => self.ports[usize::from(port)] = None,

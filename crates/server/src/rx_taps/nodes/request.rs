@@ -27,6 +27,8 @@ pub trait NodeSocket: Send + fmt::Debug {
 pub struct NodeEntry {
     /// Its MAC address.
     pub mac: [u8; 6],
+    /// It is the port itself, as a host.
+    pub is_port: bool,
     /// The number of its interface.
     pub interface: u32,
     /// The VLAN tags of its frames as they stand there: type and number of each, the outer first.
@@ -76,6 +78,13 @@ pub enum NodesRequest {
         /// In this order.
         changes: Vec<NodeChange>,
     },
+    /// Let the port as a host have frames that are not about addresses, such as ping, or not.
+    SetPortAnswers {
+        /// The port.
+        port: PortIndex,
+        /// Let it.
+        answers: bool,
+    },
     /// Part a port from its nodes.
     Close(PortIndex),
     /// Tell what was counted on a port.
@@ -93,17 +102,55 @@ pub enum NodesAnswer {
     Counters(NodeCounters),
 }
 
+/// Frames by where they went: to one, to a group, to all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounters {
+    /// To one station.
+    pub unicast: FrameCounter,
+    /// To a group.
+    pub multicast: FrameCounter,
+    /// To all.
+    pub broadcast: FrameCounter,
+}
+
+/// Frames and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounter {
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl FrameCounters {
+    /// Counts one.
+    pub(in crate::rx_taps) fn count(&mut self, frame: &[u8]) {
+        let counter = match frame.first_chunk::<6>() {
+            Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => &mut self.broadcast,
+            Some([first, ..]) if first & 1 == 1 => &mut self.multicast,
+            _ => &mut self.unicast,
+        };
+        counter.frames += 1;
+        counter.bytes += frame.len() as u64;
+    }
+
+    /// All of them.
+    pub fn total(&self) -> FrameCounter {
+        let all = [self.unicast, self.multicast, self.broadcast];
+        FrameCounter {
+            frames: all.iter().map(|counter| counter.frames).sum(),
+            bytes: all.iter().map(|counter| counter.bytes).sum(),
+        }
+    }
+}
+
 /// What was counted of the nodes of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCounters {
     /// Frames that nodes were given.
-    pub received: u64,
-    /// Their bytes.
-    pub received_bytes: u64,
+    pub received: FrameCounters,
     /// Frames that nodes sent.
-    pub sent: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
+    pub sent: FrameCounters,
     /// Frames that the port had no room for.
     pub send_lost: u64,
     /// Frames that a node had no room for.

@@ -1,5 +1,6 @@
 //! The nodes of one port, by MAC address, by interface and by IP address.
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::BorrowedFd;
 
@@ -11,6 +12,8 @@ use super::flood::FloodQueue;
 use super::request::{NodeCounters, NodeEntry, NodeSocket};
 use crate::rx_taps::service::ServiceMask;
 
+/// Frames of nodes to come that are kept; beyond them the oldest are dropped.
+const EARLY_MAX: usize = 256;
 /// The shortest frame without FCS.
 const FRAME_BYTES_MIN: usize = 60;
 /// The bits of a tag that are the number of the network.
@@ -24,12 +27,16 @@ const IPV6_NEXT_HEADER: usize = HEADER_BYTES + 6;
 const ICMPV6: u8 = 58;
 const ICMPV6_TYPE: usize = HEADER_BYTES + 40;
 const SOLICITATION: u8 = 135;
+/// All types of neighbor discovery, from router solicitations to redirects.
+const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 const SOLICITATION_TARGET: usize = ICMPV6_TYPE + 8;
 
 /// The nodes of a port, and the socket with their frames.
 #[derive(Debug)]
 pub(super) struct PortNodeTable {
     pub(super) counters: NodeCounters,
+    /// Whether the port as a host has more than what is about addresses.
+    pub(super) port_answers: bool,
     socket: Box<dyn NodeSocket>,
     nodes: Vec<NodeEntry>,
     /// Places in `nodes`.
@@ -38,6 +45,9 @@ pub(super) struct PortNodeTable {
     by_ipv4: FxHashMap<Ipv4Addr, usize>,
     by_ipv6: FxHashMap<Ipv6Addr, usize>,
     floods: FloodQueue,
+    /// What interfaces sent that are no node's yet, the oldest first: the kernel has a node a little earlier
+    /// than this table, and its first words are those by which others know of it.
+    early: VecDeque<(u32, Vec<u8>)>,
     /// A frame whose tags are being changed.
     scratch: Vec<u8>,
 }
@@ -47,6 +57,7 @@ impl PortNodeTable {
     pub(super) fn new(socket: Box<dyn NodeSocket>) -> PortNodeTable {
         PortNodeTable {
             counters: NodeCounters::default(),
+            port_answers: false,
             socket,
             nodes: Vec::new(),
             by_mac: FxHashMap::default(),
@@ -54,6 +65,7 @@ impl PortNodeTable {
             by_ipv4: FxHashMap::default(),
             by_ipv6: FxHashMap::default(),
             floods: FloodQueue::default(),
+            early: VecDeque::new(),
             scratch: Vec::new(),
         }
     }
@@ -93,7 +105,8 @@ impl PortNodeTable {
             .extend(moved.ipv6.iter().map(|ip| (*ip, place)));
     }
 
-    /// Takes a frame that the port received. True when it is a node's alone.
+    /// Takes a frame that the port received. True when it is a node's alone; who looks for the gateway of
+    /// the port sees its frames, too.
     pub(super) fn handle_frame(&mut self, frame: &[u8]) -> bool {
         let Some(to) = frame.first_chunk::<6>() else {
             return false;
@@ -103,7 +116,7 @@ impl PortNodeTable {
                 return false;
             };
             self.deliver(place, frame);
-            return true;
+            return !self.nodes[place].is_port;
         }
         match self.asked(frame) {
             Some(place) => self.deliver(place, frame),
@@ -130,14 +143,29 @@ impl PortNodeTable {
     pub(super) fn poll_transmit(&mut self, budget: usize, send: &mut dyn FnMut(&[u8]) -> bool) {
         let (counters, scratch) = (&mut self.counters, &mut self.scratch);
         let (nodes, places) = (&self.nodes, &self.by_interface);
-        let mut each = |interface, frame: &[u8]| {
-            let Some(place) = places.get(&interface) else {
-                return;
-            };
-            counters.sent += 1;
-            counters.sent_bytes += frame.len() as u64;
-            if !send(tagged(frame, &nodes[*place].tags, scratch)) {
+        let mut send_from = |place: usize, frame: &[u8]| {
+            counters.sent.count(frame);
+            if !send(tagged(frame, &nodes[place].tags, scratch)) {
                 counters.send_lost += 1;
+            }
+        };
+        let early = &mut self.early;
+        if !early.is_empty() {
+            early.retain(|(interface, frame)| match places.get(interface) {
+                Some(place) => {
+                    send_from(*place, frame);
+                    false
+                }
+                None => true,
+            });
+        }
+        let mut each = |interface, frame: &[u8]| match places.get(&interface) {
+            Some(place) => send_from(*place, frame),
+            None => {
+                early.push_back((interface, frame.to_vec()));
+                if early.len() > EARLY_MAX {
+                    early.pop_front();
+                }
             }
         };
         for _ in 0..budget {
@@ -177,14 +205,11 @@ impl PortNodeTable {
     /// Gives a node a frame, if it is in its VLAN and passes its filter.
     fn deliver(&mut self, place: usize, frame: &[u8]) {
         let node = &self.nodes[place];
-        let bytes = tag_bytes(frame);
-        let Some(tags) = frame.get(TYPE_OFFSET..TYPE_OFFSET + bytes) else {
-            return;
-        };
-        if !are_those_of(tags, &node.tags) {
+        if !has_tags(frame, &node.tags) {
             self.counters.other_vlan += 1;
             return;
         }
+        let bytes = node.tags.len() * vlan::HEADER_BYTES;
         let frame = match bytes {
             0 => frame,
             _ => {
@@ -195,6 +220,10 @@ impl PortNodeTable {
                 &self.scratch
             }
         };
+        if node.is_port && !self.port_answers && !is_about_addresses(frame) {
+            self.counters.filtered += 1;
+            return;
+        }
         let filter = &node.filter;
         let passes_all = filter.tcp_udp && filter.others;
         let is_of_class = || match ServiceMask(ServiceMask::NO_TCP_UDP).takes(frame) {
@@ -206,10 +235,7 @@ impl PortNodeTable {
             return;
         }
         match self.socket.send(node.interface, frame) {
-            true => {
-                self.counters.received += 1;
-                self.counters.received_bytes += frame.len() as u64;
-            }
+            true => self.counters.received.count(frame),
             false => self.counters.receive_lost += 1,
         }
     }
@@ -236,13 +262,33 @@ fn tag_bytes(frame: &[u8]) -> usize {
     bytes
 }
 
-/// Whether tags of a frame are those of a node, whatever their priority.
-fn are_those_of(bytes: &[u8], tags: &[[u16; 2]]) -> bool {
-    let found = bytes.chunks_exact(vlan::HEADER_BYTES).map(|tag| {
-        let word = |at: usize| u16::from_be_bytes([tag[at], tag[at + 1]]);
-        [word(0), word(2) & NUMBER]
+/// Whether the tags of a frame are those of a node, whatever their priority. What stands in front of a
+/// node's tags may be any type.
+fn has_tags(frame: &[u8], tags: &[[u16; 2]]) -> bool {
+    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+    let mut at = TYPE_OFFSET;
+    let are_there = tags.iter().all(|[kind, number]| {
+        let found =
+            word(at) == Some(*kind) && word(at + 2).map(|tag| tag & NUMBER) == Some(*number);
+        at += vlan::HEADER_BYTES;
+        found
     });
-    found.eq(tags.iter().copied())
+    let next = word(at).map(EtherType);
+    are_there && next.is_some_and(|kind| kind != EtherType::VLAN && kind != EtherType::QINQ)
+}
+
+/// Whether an untagged frame is ARP, or neighbor discovery (RFC 4861).
+fn is_about_addresses(frame: &[u8]) -> bool {
+    match frame.get(TYPE_OFFSET..).and_then(<[u8]>::first_chunk) {
+        Some(kind) if EtherType(u16::from_be_bytes(*kind)) == EtherType::ARP => true,
+        Some(kind) if EtherType(u16::from_be_bytes(*kind)) == EtherType::IPV6 => {
+            frame.get(IPV6_NEXT_HEADER) == Some(&ICMPV6)
+                && frame
+                    .get(ICMPV6_TYPE)
+                    .is_some_and(|kind| DISCOVERY.contains(kind))
+        }
+        _ => false,
+    }
 }
 
 /// The frame with tags in front of its type, and as long as any on Ethernet: the kernel leaves that to
@@ -319,6 +365,7 @@ mod tests {
     fn node(last: u8, tags: &[[u16; 2]]) -> NodeEntry {
         NodeEntry {
             mac: mac(last),
+            is_port: false,
             interface: 100 + u32::from(last),
             tags: tags.to_vec(),
             filter: NodeFilter {
@@ -422,6 +469,68 @@ mod tests {
         );
         assert_eq!(left[0][12..20], [0x88, 0xa8, 0, 100, 0x81, 0, 0, 7]);
         assert_eq!(left[0].len(), FRAME_BYTES_MIN);
+    }
+
+    #[test]
+    fn any_type_may_stand_in_front_of_a_tag() {
+        let (mut table, given) = table(Vec::new());
+        table.set(node(1, &[[0x8011, 22]]));
+        for tags in [&[0x8100, 22][..], &[0x8011, 23], &[0x8011, 22, 0x8100, 7]] {
+            table.handle_frame(&frame(mac(1), tags, &OTHER_TYPE));
+        }
+        assert!(interfaces(&given).is_empty());
+        table.handle_frame(&frame(mac(1), &[0x8011, 22], &OTHER_TYPE));
+        assert_eq!(interfaces(&given), [101]);
+    }
+
+    #[test]
+    fn the_port_as_a_host_has_what_is_about_addresses_until_it_may_answer_more() {
+        let (mut table, given) = table(Vec::new());
+        let mut port = node(1, &[]);
+        port.is_port = true;
+        table.set(port);
+        let mut solicitation =
+            [&[0x86, 0xdd, 0x60, 0, 0, 0, 0, 24, 58, 255][..], &[0; 32]].concat();
+        solicitation.extend([135, 0, 0, 0]);
+        let arp = [8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
+        let mut echo = [
+            &[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 1, 0, 0][..],
+            &[0; 8],
+        ]
+        .concat();
+        echo.extend([8, 0]);
+        for (answers, bytes, interfaces_given) in [
+            (false, &arp[..], &[101][..]),
+            (false, &solicitation, &[101]),
+            (false, &echo, &[]),
+            (true, &echo, &[101]),
+        ] {
+            table.port_answers = answers;
+            let is_taken = table.handle_frame(&frame(mac(1), &[], bytes));
+            assert!(!is_taken, "who looks for the gateway sees it, too");
+            assert_eq!(interfaces(&given), interfaces_given, "{bytes:?}");
+        }
+        assert_eq!(table.counters.filtered, 1);
+    }
+
+    #[test]
+    fn what_a_node_sends_before_it_is_known_leaves_later() {
+        let sent = |last: u32| (100 + last, frame(ALL, &[], &OTHER_TYPE));
+        let (mut table, _) = table((1..=3).map(sent).collect());
+        let left = |table: &mut PortNodeTable| {
+            let mut left = 0;
+            table.poll_transmit(8, &mut |_| {
+                left += 1;
+                true
+            });
+            left
+        };
+        table.set(node(2, &[]));
+        assert_eq!(left(&mut table), 1);
+        table.set(node(3, &[]));
+        assert_eq!(left(&mut table), 1);
+        assert_eq!(left(&mut table), 0);
+        assert_eq!(table.counters.sent.broadcast.frames, 2);
     }
 
     #[test]

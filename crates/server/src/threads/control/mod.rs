@@ -15,13 +15,14 @@ use std::sync::Arc;
 
 use allosaur_api::MainDialect;
 use allosaur_engine::time::{MILLISECOND, Nanos, SECOND};
-use allosaur_nodes::NodesError;
+use allosaur_nodes::owner::Owner;
+use allosaur_nodes::{NodesError, PortNodes};
 use allosaur_port::PortError;
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::{SignalFd, siginfo};
 use thiserror::Error;
 
-use crate::config::Settings;
+use crate::config::{Settings, Stack};
 use crate::control::worker_command::Modes;
 use crate::control::{Action, Control, Handled, View};
 use crate::counters::{Counters, Snapshot};
@@ -58,9 +59,9 @@ pub enum ServiceError {
     /// A port.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// BIRD.
+    /// BIRD, or network namespaces.
     #[error(transparent)]
-    Bird(#[from] NodesError),
+    Nodes(#[from] NodesError),
     /// How threads shall be laid out.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -112,7 +113,7 @@ pub fn serve_also(
     // Before ports are opened: their own programs and sockets are nothing to warn of.
     let warnings = warnings(settings)?;
     let bird = start_bird(bird)?;
-    let owner = bird.as_ref().map(BirdThread::owner);
+    let owner = namespace_owner(settings, bird.as_ref())?;
     let mut control_thread = ControlThread::start(settings, joined(zmq, others.control), owner)?;
     control_thread.serve_http(http)?;
     control_thread.serve_emulation(joined(emulation, others.emulation))?;
@@ -143,6 +144,21 @@ fn start_bird(transports: Vec<ZmqTransport>) -> Result<Option<BirdThread>, Servi
         joined(transports, Vec::new()),
         seed,
     )?))
+}
+
+/// The right to network namespaces, where the server has some from the start. Who may not make them hears
+/// of it before anything is opened.
+fn namespace_owner(
+    settings: &Settings,
+    bird: Option<&BirdThread>,
+) -> Result<Option<Arc<Owner>>, NodesError> {
+    let owner = bird.map(BirdThread::owner);
+    if settings.stack == Stack::Legacy {
+        return Ok(owner);
+    }
+    let owner = owner.map_or_else(|| Owner::new().map(Arc::new), Ok)?;
+    drop(PortNodes::open(Arc::clone(&owner), 0)?);
+    Ok(Some(owner))
 }
 
 /// ZeroMQ's ways in and others.

@@ -17,7 +17,7 @@ use super::netdevs::Netdevs;
 use super::startup_info::{control_config, flow_configs, seed, take_source_macs};
 use super::watchdog::Watchdog;
 use super::{ControlContext, ControlThread, ServiceError};
-use crate::config::Settings;
+use crate::config::{Settings, Stack};
 use crate::control::worker_command::PortMode;
 use crate::control::{Control, ControlConfig, StartAddresses};
 use crate::counters::{Counters, Snapshot};
@@ -49,8 +49,8 @@ impl ControlThread {
         let sharing = FlowSharing::of_all(&ports, &layout);
         let mut config = control_config(&descriptions, &layout, &ports, settings.modes, &sharing)?;
         take_source_macs(&mut config, &settings.ports);
-        let has_emulation = settings.emu_port.is_some() || settings.emu_zmq.is_some();
-        (config.has_emulation, config.nodes_owner) = (has_emulation, nodes_owner);
+        config.has_emulation = settings.has_emulation();
+        (config.nodes_owner, config.has_linux_stack) = (nodes_owner, has_linux_stack(settings));
         tell_ports(&config, &ports, &sharing);
         let flows = || {
             flow_configs(
@@ -65,7 +65,7 @@ impl ControlThread {
         let control = Control::new(config, clock.now_ns());
         let buffers = ports.iter().map(|port| Buffers::of(&port.tx)).collect();
         let netdevs = ports.iter_mut().map(|port| port.control.take());
-        let netdevs = Netdevs::new(netdevs.collect(), buffers, has_emulation);
+        let netdevs = Netdevs::new(netdevs.collect(), buffers, settings.has_emulation());
         let emulated = emulated(settings, &clock)?;
         let (threads, rx_handle) =
             Threads::start(ports, &layout, flows, &counters, &clock, emulated)?;
@@ -118,7 +118,8 @@ impl ControlThread {
             if let Err(error) = begun {
                 tracing::error!(port, "the MAC filter of a port was not set: {error:?}");
             }
-            if settings.addresses == StartAddresses::default() {
+            // A port in a network namespace is there from the start, also without addresses.
+            if settings.addresses == StartAddresses::default() && !has_linux_stack(all) {
                 continue;
             }
             let set = self.control.set_start_addresses(port, &settings.addresses);
@@ -127,6 +128,10 @@ impl ControlThread {
             }
         }
     }
+}
+
+fn has_linux_stack(settings: &Settings) -> bool {
+    settings.stack == Stack::LinuxBased
 }
 
 /// The ports, which tell by the server's clock when frames arrived.

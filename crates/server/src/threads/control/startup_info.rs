@@ -70,6 +70,7 @@ pub(super) fn control_config(
         build: build_facts(),
         marking: Tagging::Server,
         has_emulation: false,
+        has_linux_stack: false,
         nodes_owner: None,
         seed: seed().map_err(refused("random numbers"))?,
     })

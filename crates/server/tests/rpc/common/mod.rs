@@ -685,6 +685,7 @@ fn config(cores: usize) -> ControlConfig {
         },
         marking: Tagging::Server,
         has_emulation: false,
+        has_linux_stack: false,
         nodes_owner: None,
         seed: 1,
     }

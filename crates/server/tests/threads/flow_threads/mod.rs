@@ -231,6 +231,7 @@ fn ports_answer_for_their_addresses_while_flows_run() {
             ipv4: Some(addresses[usize::from(port)]),
             gateway: Some(addresses[usize::from(1 - port)]),
             answers_echo: true,
+            is_passive: false,
             ..HostSettings::default()
         };
         assert_eq!(
