@@ -182,6 +182,7 @@ TRANSCRIPT: list[tuple[str, int, list[str]]] = [
     ("plugins load emu", 2, ["there is no plugin_emu.py", "commands emu_*"]),
     ("plugins", 0, ["plugin"]),
     ("ns add -p 0", 2, ["MAC is missing"]),
+    ("bird set no-such.conf", 2, ["no-such.conf: cannot be read"]),
     *((f"{name} -p 0", 3, ["not here yet"]) for name in of_mode(STATELESS) if name.startswith("tpg_")),
     ("'open", 2, ["no closing quotation"]),
 ]

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from allosaur import STLClient, STLError
 from allosaur.bird import BirdCFGCreator, ConfigurationException, PyBirdClient
+from allosaur.cli.console import _loop
+from allosaur.cli.console._session import Settings, Target, opened
 from allosaur.server import LocalServer, ServerStartError, find_binary
 
 pytestmark = pytest.mark.usefixtures("networks_work", "bird_is_here")
@@ -219,6 +221,47 @@ def test_who_asks_a_bird_that_was_just_killed_is_answered(bird: PyBirdClient) ->
     os.kill(bird.get_status()["pid"], signal.SIGKILL)
     assert bird.set_config("router id 1.1.1.3;\nprotocol device {\n}\n") == "Configured successfully"
     assert bird.get_status()["restarts"] == 1
+
+
+def test_a_configuration_with_which_bird_ends_again_and_again_is_given_up(bird: PyBirdClient) -> None:
+    config = "router id 1.1.1.3;\nprotocol device {\n}\n"
+    bird.set_config(config)
+    for ended in range(1, 8):
+        assert (bird.get_config(), bird.get_status()["state"]) == (config, "running")
+        os.kill(bird.get_status()["pid"], signal.SIGKILL)
+        # Who asks does not wait until it is BIRD's turn.
+        bird.get_protocols_info()
+        assert bird.get_status()["restarts"] == ended
+    assert bird.get_status()["state"] == "config_given_up"
+    assert "100.100.100.100" in bird.get_config()
+    assert "Configured successfully" in bird.set_config(config)
+    assert (bird.get_config(), bird.get_status()["state"]) == (config, "running")
+
+
+def test_the_console_has_the_actions_of_the_command(
+    server: LocalServer[STLClient], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = Target(server.host, server.rpc_port, server.pub_port)
+    file = tmp_path / "routes.conf"
+
+    def typed(session: Any, line: str, code: int = 0) -> str:
+        capfd.readouterr()
+        assert _loop.line(f"{line} --bird-port {server.bird_port}", session) == code
+        out, err = capfd.readouterr()
+        return out + err
+
+    with opened(target, Settings()) as session:
+        assert "running" in typed(session, "bird status")
+        file.write_text("router id 1.1.1.3;\nprotocol device {\n}\n")
+        assert "Configured successfully" in typed(session, f"bird set {file}")
+        assert "1.1.1.3" in typed(session, "bird config")
+        file.write_text("no such thing;\n")
+        assert f"{file}:1" in typed(session, f"bird set {file}", 2)
+        typed(session, "bird clear")
+        assert "1.1.1.3" not in typed(session, "bird config")
+    with opened(target, Settings(readonly=True)) as session:
+        assert "read-only" in typed(session, "bird clear", 3)
+        assert "running" in typed(session, "bird status")
 
 
 def test_nothing_is_left_of_a_server_that_is_killed(network: Any) -> None:

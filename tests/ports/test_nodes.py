@@ -94,6 +94,43 @@ def test_what_a_node_sends_in_pieces_is_cut_and_arrives_whole(
     assert not [name for name in names_left() if name.startswith(f"allosaur-{server.pid}-")]
 
 
+def test_nodes_that_are_added_disturb_no_traffic(client: STLClient) -> None:
+    from allosaur import STLFlowLatencyStats, STLPktBuilder, STLStream, STLTXCont
+    from scapy.layers.inet import IP, UDP
+    from scapy.layers.l2 import Ether
+
+    for port in (0, 1):
+        packet = Ether() / IP(src="198.51.100.1", dst="198.51.100.2") / UDP(dport=7) / bytes(60)
+        measured = STLFlowLatencyStats(pg_id=7 + port)
+        stream = STLStream(packet=STLPktBuilder(pkt=packet), mode=STLTXCont(pps=1000), flow_stats=measured)
+        client.add_streams(stream, ports=[port])
+    client.clear_stats()
+    client.start(ports=[0, 1], force=True)
+    cmds = NSCmds()
+    for number in range(200):
+        mac = f"02:00:00:00:03:{number:02x}"
+        cmds.add_node(mac)
+        cmds.set_ipv4(mac, f"192.0.2.{number + 1}", dg="192.0.2.254")
+    client.set_namespace_start(0, cmds)
+    assert set(map(str, client.wait_for_async_results(0))) == {"None"}
+    client.namespace_remove_all()
+    client.stop(ports=[0, 1])
+    # What was sent has arrived when both numbers are the same.
+    counted: Any = {}
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        counted = client.get_pgid_stats([7, 8])
+        flows = [counted["flow_stats"][group] for group in (7, 8)]
+        if all(flow["tx_pkts"]["total"] == flow["rx_pkts"]["total"] > 0 for flow in flows):
+            break
+        time.sleep(0.05)
+    for group in (7, 8):
+        flow = counted["flow_stats"][group]
+        assert flow["tx_pkts"]["total"] == flow["rx_pkts"]["total"] > 0
+        errors = counted["latency"][group]["err_cntrs"]
+        assert all(errors[name] == 0 for name in ("dropped", "out_of_order", "dup")), errors
+
+
 def test_a_node_may_have_the_port_s_own_mac_address(client: STLClient) -> None:
     check_transfer(with_nodes(client, [info["hw_mac"] for info in client.get_port_info()]), units=64)
     client.namespace_remove_all()

@@ -114,6 +114,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur", "allosaur._errors", "allosaur._files", "allosaur.api", "allosaur.compat"),
         *("allosaur.emulation", "allosaur.streams"),
         *("allosaur.cli", "allosaur.cli.top", "allosaur.cli.emulation", "allosaur.cli.nodes"),
+        *("allosaur.cli.bird", "allosaur.bird"),
     },
     "allosaur.cli.commands": {
         *("allosaur", "allosaur.packets", "allosaur.server", "allosaur.cli"),

@@ -129,7 +129,7 @@ class PyBirdClient:
         return str(self._call("get_protocols_info"))
 
     def get_status(self) -> dict[str, Any]:
-        """How BIRD is doing: ``version``, ``namespace``, ``pid``, ``restarts``, ``is_acquired``."""
+        """BIRD's ``version``, ``namespace``, ``pid``, ``restarts``, ``state`` and ``is_acquired``."""
         status: dict[str, Any] = self._call("get_status")
         return status
 

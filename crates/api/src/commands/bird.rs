@@ -81,6 +81,9 @@ pub struct BirdStatus {
     pub pid: Option<u32>,
     /// How often it ended and was started again.
     pub restarts: u64,
+    /// `running`; `restarting` after it has ended; `config_given_up` when it ended six times in a row with its
+    /// configuration, and has the empty one until it is given another.
+    pub state: &'static str,
     /// Whether a client has it.
     pub is_acquired: bool,
 }
@@ -208,7 +211,7 @@ pub const COMMANDS: &[Command<BirdMethod>] = &[
         doc: "Tells how BIRD is doing. TRex's servers do not have it.",
         example: Example {
             params: "{}",
-            result: r#"{"version": "2.0.12", "namespace": "allosaur-1234-bird", "pid": 1240, "restarts": 0, "is_acquired": true}"#,
+            result: r#"{"version": "2.0.12", "namespace": "allosaur-1234-bird", "pid": 1240, "restarts": 0, "state": "running", "is_acquired": true}"#,
         },
         ..Command::of(BirdMethod::Status, Types::of::<Empty, BirdStatus>())
     },

@@ -58,6 +58,8 @@ pub struct Bird {
     restarts: u64,
     /// Of restarts in a row.
     failures: u32,
+    /// The configuration was held to be the cause of so many failures, and is the empty one.
+    has_given_up: bool,
     restart_at: Option<Instant>,
 }
 
@@ -67,6 +69,28 @@ struct Process {
     child: Child,
     exit_file: OwnedFd,
     started: Instant,
+}
+
+/// How BIRD is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BirdState {
+    /// It runs with the configuration that it was given.
+    Running,
+    /// It has ended, and is started again.
+    Restarting,
+    /// So many restarts in a row failed that it has the empty configuration now, until it is given another.
+    ConfigGivenUp,
+}
+
+impl BirdState {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            BirdState::Running => "running",
+            BirdState::Restarting => "restarting",
+            BirdState::ConfigGivenUp => "config_given_up",
+        }
+    }
 }
 
 /// What came of a new configuration.
@@ -106,6 +130,7 @@ impl Bird {
             process: None,
             restarts: 0,
             failures: 0,
+            has_given_up: false,
             restart_at: None,
         };
         fs::write(bird.config_file(), &bird.config).map_err(refused)?;
@@ -126,6 +151,15 @@ impl Bird {
     /// How often it ended and was started again.
     pub fn restarts(&self) -> u64 {
         self.restarts
+    }
+
+    /// How it is doing.
+    pub fn state(&self) -> BirdState {
+        match (self.has_given_up, &self.process) {
+            (true, _) => BirdState::ConfigGivenUp,
+            (false, Some(_)) => BirdState::Running,
+            (false, None) => BirdState::Restarting,
+        }
     }
 
     /// The process, while it runs.
@@ -153,6 +187,11 @@ impl Bird {
             return None;
         }
         Some(match self.restart(now) {
+            Ok(()) if self.has_given_up => format!(
+                "BIRD was started again ({}), with the empty configuration: with the one that it had it \
+                 ended {FAILURES_MAX} times in a row",
+                self.restarts
+            ),
             Ok(()) => format!(
                 "BIRD was started again, with the configuration that it had ({})",
                 self.restarts
@@ -184,6 +223,7 @@ impl Bird {
             return Ok(Configured::Refused(named_simply(&why, &file)));
         }
         text.clone_into(&mut self.config);
+        self.has_given_up = false;
         Ok(Configured::Taken)
     }
 
@@ -290,6 +330,7 @@ impl Bird {
         self.failures += 1;
         if self.failures > FAILURES_MAX {
             self.config = EMPTY_CONFIG.to_owned();
+            self.has_given_up = true;
         }
         let written = fs::write(self.config_file(), &self.config);
         let started = written

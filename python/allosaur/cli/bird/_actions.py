@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from allosaur.cli._action import Action
 from allosaur.cli._answer import Answer
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from allosaur.bird import PyBirdClient
 
 
-class Show(Action["PyBirdClient"]):
+class BirdAction(Action["PyBirdClient"]):
+    """An action of BIRD."""
+
+    #: It gives BIRD another configuration.
+    changes: ClassVar[bool] = False
+
+
+class Show(BirdAction):
     """`bird status`: how BIRD is doing, and its protocols."""
 
     name = "status"
@@ -31,11 +38,11 @@ class Show(Action["PyBirdClient"]):
         process = f"process {status['pid']}" if status["pid"] is not None else "not running"
         has = "a client has it" if status["is_acquired"] else "no client has it"
         line = f"BIRD {status['version']}, {process} in {status['namespace']}"
-        line = f"{line}, restarts: {status['restarts']}, {has}"
+        line = f"{line}, {status['state']}, restarts: {status['restarts']}, {has}"
         return Answer(f"{line}\n{protocols}", {**status, "protocols": protocols})
 
 
-class Config(Action["PyBirdClient"]):
+class Config(BirdAction):
     """`bird config`: the configuration in force."""
 
     name = "config"
@@ -49,11 +56,12 @@ class Config(Action["PyBirdClient"]):
         return Answer(config.rstrip("\n"), {"config": config})
 
 
-class Set(Action["PyBirdClient"]):
+class Set(BirdAction):
     """`bird set`: another configuration, of a file."""
 
     name = "set"
     summary = "give BIRD the configuration of a file; it checks it first"
+    changes = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="a configuration of BIRD; - is the standard input")
@@ -80,11 +88,12 @@ class Set(Action["PyBirdClient"]):
         return Answer(said, {"answer": said})
 
 
-class Clear(Action["PyBirdClient"]):
+class Clear(BirdAction):
     """`bird clear`: no routes, no peers."""
 
     name = "clear"
     summary = "take all routes and peers away from BIRD"
+    changes = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _force(parser)
@@ -95,7 +104,7 @@ class Clear(Action["PyBirdClient"]):
         return Answer(said, {"answer": said})
 
 
-ACTIONS: tuple[Action[PyBirdClient], ...] = (Show(), Config(), Set(), Clear())
+ACTIONS: tuple[BirdAction, ...] = (Show(), Config(), Set(), Clear())
 
 
 def _force(parser: argparse.ArgumentParser) -> None:

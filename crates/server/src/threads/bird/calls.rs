@@ -122,6 +122,7 @@ impl Calls {
             namespace: self.namespace.clone(),
             pid: self.bird.process_id(),
             restarts: self.bird.restarts(),
+            state: self.bird.state().name(),
             is_acquired: self.handler.is_some(),
         }
     }

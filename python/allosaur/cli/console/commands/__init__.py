@@ -9,6 +9,7 @@ from allosaur.cli.console._command import ConsoleCommand, NotYet
 from allosaur.cli.console._plugins import PlugIn
 from allosaur.cli.console._session import Session
 from allosaur.cli.console.commands import (
+    _bird,
     _capture,
     _connection,
     _console,
@@ -57,6 +58,7 @@ _OF_BOTH = (
     _neighbors.Map(),
     _neighbors.Pkt(),
     _nodes.Ns(),
+    _bird.Bird(),
 )
 _STATELESS = (
     _connection.Acquire(),
