@@ -151,13 +151,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         driver.accept(&listener, family)?;
     }
     let each = |speaker: &BgpSpeaker, is_done: &dyn Fn(u64, u64) -> bool| {
-        let mut counters = speaker.sessions().iter().map(|s| s.counters());
+        let mut counters = speaker.sessions().map(|(_, s)| s.counters());
         counters.all(|c| is_done(c.established, c.announced))
     };
     driver.run_until(|speaker| each(speaker, &|established, _| established == 1))?;
     println!("established {:.3}", driver.began.elapsed().as_secs_f64());
     if let [path] = file {
-        let session = &driver.speaker.sessions()[0];
+        let (_, session) = driver.speaker.sessions().next().ok_or("no session")?;
         let encoding = session.negotiated().ok_or("the session is down")?.encoding;
         let own = OwnValues {
             local_as: session.config().local_as,
@@ -178,8 +178,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let memory = driver
         .speaker
         .sessions()
-        .iter()
-        .map(|s| s.memory())
+        .map(|(_, s)| s.memory())
         .sum::<usize>();
     println!(
         "memory shared {} sessions {memory}",

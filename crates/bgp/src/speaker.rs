@@ -13,6 +13,9 @@ use crate::session::negotiate::Negotiated;
 use crate::stream::{EncodeError, RouteStream, StreamEncoding};
 use crate::wire::prefix::AddressFamily;
 
+/// Tables that may wait on a session, announcements and withdrawals together.
+const QUEUED_MAX: u64 = 4096;
+
 /// A session of a speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BgpSessionId(pub usize);
@@ -29,6 +32,27 @@ pub enum AnnounceError {
     /// It cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// A session has too much to send already.
+    #[error(
+        "routes: a session would have {0} tables to send, announcements and withdrawals together; the most is \
+         4096: wait until some are sent, or flap fewer times"
+    )]
+    QueueFull(u64),
+}
+
+/// A table that is announced, and what it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnnouncedInfo<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// The family of its routes.
+    pub family: AddressFamily,
+    /// How many it has.
+    pub routes: usize,
+    /// Octets of its announcements and withdrawals, which sessions share.
+    pub encoded_bytes: usize,
+    /// Its rate, where it has one.
+    pub routes_per_s: Option<u32>,
 }
 
 /// What is announced under a name.
@@ -76,7 +100,8 @@ impl AnnouncedTable {
 /// [`poll_event`](Self::poll_event) of the speaker, which queues routes where they are due.
 #[derive(Debug, Default)]
 pub struct BgpSpeaker {
-    sessions: Vec<BgpSession>,
+    sessions: BTreeMap<BgpSessionId, BgpSession>,
+    next_session: usize,
     tables: BTreeMap<String, AnnouncedTable>,
     faults: VecDeque<(BgpSessionId, EncodeError)>,
 }
@@ -91,8 +116,17 @@ impl BgpSpeaker {
         config: BgpSessionConfig,
         seed: u64,
     ) -> Result<BgpSessionId, BgpConfigError> {
-        self.sessions.push(BgpSession::new(config, seed)?);
-        Ok(BgpSessionId(self.sessions.len() - 1))
+        let id = BgpSessionId(self.next_session);
+        self.sessions.insert(id, BgpSession::new(config, seed)?);
+        self.next_session += 1;
+        Ok(id)
+    }
+
+    /// Removes a session at once. Who wants the peer to be told [stops](BgpSession::stop) it before, and sends
+    /// what it still gives.
+    pub fn remove_session(&mut self, id: BgpSessionId) -> Option<BgpSession> {
+        self.faults.retain(|(of, _)| *of != id);
+        self.sessions.remove(&id)
     }
 
     /// Announces a table on all sessions, now and whenever one comes up, at a rate in routes per second or as
@@ -109,15 +143,17 @@ impl BgpSpeaker {
         if self.tables.contains_key(name) {
             return Err(AnnounceError::NameTaken(name.to_owned()));
         }
+        self.check_queues(1)?;
         let mut announced = AnnouncedTable::new(table, routes_per_s);
-        for session in &self.sessions {
+        for session in self.sessions.values() {
             if let Some(encoding) = shared_encoding(session, announced.table.family()) {
                 announced.announcement(encoding)?;
             }
         }
         self.tables.insert(name.to_owned(), announced);
-        for index in 0..self.sessions.len() {
-            self.queue_table(BgpSessionId(index), name);
+        let ids: Vec<BgpSessionId> = self.sessions.keys().copied().collect();
+        for id in ids {
+            self.queue_table(id, name);
         }
         Ok(())
     }
@@ -125,8 +161,10 @@ impl BgpSpeaker {
     /// Withdraws a table on all sessions, and forgets it.
     ///
     /// # Errors
-    /// Where no table has that name.
+    /// Where no table has that name, or a session has too much to send already.
     pub fn withdraw(&mut self, name: &str, routes_per_s: Option<u32>) -> Result<(), AnnounceError> {
+        self.check_known(name)?;
+        self.check_queues(1)?;
         let Some(mut announced) = self.tables.remove(name) else {
             return Err(self.unknown(name));
         };
@@ -134,30 +172,41 @@ impl BgpSpeaker {
         Ok(())
     }
 
-    /// Withdraws a table and announces it again on all sessions, so many times, both at a rate in routes per
-    /// second.
+    /// Withdraws so much of a table, 0 to 1, and announces it again on all sessions, so many times, both at a
+    /// rate in routes per second.
     ///
     /// # Errors
-    /// Where no table has that name.
-    pub fn flap(&mut self, name: &str, times: u32, routes_per_s: u32) -> Result<(), AnnounceError> {
+    /// Where no table has that name, or a session would have too much to send.
+    pub fn flap(
+        &mut self,
+        name: &str,
+        times: u32,
+        routes_per_s: u32,
+        share: f64,
+    ) -> Result<(), AnnounceError> {
+        self.check_known(name)?;
+        self.check_queues(2 * u64::from(times))?;
         let Some(announced) = self.tables.get_mut(name) else {
             return Err(self.unknown(name));
         };
-        for session in &mut self.sessions {
-            let Some(encoding) = shared_encoding(session, announced.table.family()) else {
+        let mut part;
+        let flapping = if share < 1.0 {
+            // It is kept by the queues alone.
+            part = AnnouncedTable::new(Arc::new(announced.table.share(share)), None);
+            &mut part
+        } else {
+            announced
+        };
+        for session in self.sessions.values_mut() {
+            let Some(encoding) = shared_encoding(session, flapping.table.family()) else {
                 continue;
             };
-            let withdrawal = announced.withdrawal(encoding);
-            let announcement = announced.announcement(encoding)?;
+            let withdrawal = flapping.withdrawal(encoding);
+            let announcement = flapping.announcement(encoding)?;
+            let replay = |stream| RouteReplay::new(Arc::clone(stream), Some(routes_per_s));
             for _ in 0..times {
-                session.withdraw(RouteReplay::new(
-                    Arc::clone(&withdrawal),
-                    Some(routes_per_s),
-                ));
-                session.announce(RouteReplay::new(
-                    Arc::clone(&announcement),
-                    Some(routes_per_s),
-                ));
+                session.withdraw(replay(&withdrawal));
+                session.announce(replay(&announcement));
             }
         }
         Ok(())
@@ -182,7 +231,7 @@ impl BgpSpeaker {
 
     /// What happened next on a session. Tables were queued for it where they were due.
     pub fn poll_event(&mut self, id: BgpSessionId) -> Option<BgpEvent> {
-        let event = self.sessions[id.0].poll_event()?;
+        let event = self.sessions.get_mut(&id)?.poll_event()?;
         match &event {
             BgpEvent::Established(negotiated) => {
                 for family in negotiated.families.clone() {
@@ -201,18 +250,56 @@ impl BgpSpeaker {
     }
 
     /// A session, to be driven.
+    ///
+    /// # Panics
+    /// Where it was removed.
     pub fn session_mut(&mut self, id: BgpSessionId) -> &mut BgpSession {
-        &mut self.sessions[id.0]
+        self.sessions
+            .get_mut(&id)
+            .expect("a session that was not removed")
+    }
+
+    /// A session, if it was not removed.
+    pub fn session(&self, id: BgpSessionId) -> Option<&BgpSession> {
+        self.sessions.get(&id)
     }
 
     /// All sessions, in the order in which they were added.
-    pub fn sessions(&self) -> &[BgpSession] {
-        &self.sessions
+    pub fn sessions(&self) -> impl ExactSizeIterator<Item = (BgpSessionId, &BgpSession)> {
+        self.sessions.iter().map(|(id, session)| (*id, session))
+    }
+
+    /// What is announced, by name.
+    pub fn tables(&self) -> impl Iterator<Item = AnnouncedInfo<'_>> {
+        self.tables.iter().map(|(name, announced)| AnnouncedInfo {
+            name,
+            family: announced.table.family(),
+            routes: announced.table.len(),
+            encoded_bytes: announced.memory(),
+            routes_per_s: announced.routes_per_s,
+        })
     }
 
     /// Octets of encoded tables, which all sessions share.
     pub fn shared_memory(&self) -> usize {
         self.tables.values().map(AnnouncedTable::memory).sum()
+    }
+
+    fn check_known(&self, name: &str) -> Result<(), AnnounceError> {
+        match self.tables.contains_key(name) {
+            true => Ok(()),
+            false => Err(self.unknown(name)),
+        }
+    }
+
+    /// Whether each session has room for so many more tables to send.
+    fn check_queues(&self, more: u64) -> Result<(), AnnounceError> {
+        let queued = self.sessions.values().map(BgpSession::queued);
+        let most = queued.max().unwrap_or(0) as u64 + more;
+        match most > QUEUED_MAX {
+            true => Err(AnnounceError::QueueFull(most)),
+            false => Ok(()),
+        }
     }
 
     fn unknown(&self, name: &str) -> AnnounceError {
@@ -237,12 +324,14 @@ impl BgpSpeaker {
         for name in names {
             self.queue_table(id, &name);
         }
-        self.sessions[id.0].end_of_rib(family);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.end_of_rib(family);
+        }
     }
 
     fn queue_table(&mut self, id: BgpSessionId, name: &str) {
-        let session = &mut self.sessions[id.0];
-        let Some(announced) = self.tables.get_mut(name) else {
+        let found = (self.sessions.get_mut(&id), self.tables.get_mut(name));
+        let (Some(session), Some(announced)) = found else {
             return;
         };
         let Some(encoding) = shared_encoding(session, announced.table.family()) else {
@@ -257,7 +346,7 @@ impl BgpSpeaker {
     }
 
     fn queue_withdrawals(&mut self, announced: &mut AnnouncedTable, routes_per_s: Option<u32>) {
-        for session in &mut self.sessions {
+        for session in self.sessions.values_mut() {
             if let Some(encoding) = shared_encoding(session, announced.table.family()) {
                 let stream = announced.withdrawal(encoding);
                 session.withdraw(RouteReplay::new(stream, routes_per_s));

@@ -104,7 +104,8 @@ impl End {
     }
 
     fn counters(&self) -> BgpSessionCounters {
-        self.speaker.sessions()[0].counters()
+        let (_, session) = self.speaker.sessions().next().expect("the one session");
+        session.counters()
     }
 
     /// Sends and receives once.

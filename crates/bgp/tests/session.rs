@@ -10,6 +10,7 @@ use allosaur_bgp::session::BgpSession;
 use allosaur_bgp::session::config::BgpSessionConfig;
 use allosaur_bgp::session::event::{BgpEvent, BgpState, DownReason};
 use allosaur_bgp::stream::RouteStream;
+use allosaur_bgp::wire::attributes::{AsSegment, PathAttributes};
 use allosaur_bgp::wire::framing::{
     BgpMessageType, HEADER_LEN, MESSAGE_LEN_MAX, emit_header, emit_keepalive,
 };
@@ -476,4 +477,25 @@ fn attributes_that_do_no_harm_are_ignored() {
         assert_eq!(counters.discarded_attributes, 1, "{attribute:?}");
         assert_eq!(counters.announcements_received, 1);
     }
+}
+
+#[test]
+fn routes_with_our_own_as_number_are_counted_and_ignored() {
+    let mut pair = Pair::new([config(65_001, 1, false), config(65_002, 2, true)], 1);
+    pair.exchange();
+    let encoding = pair.ends[0].negotiated().expect("established").encoding;
+    for (path, count) in [(vec![65_010, 65_002, 65_011], 7), (vec![65_010], 5)] {
+        let attributes = PathAttributes {
+            as_path: vec![AsSegment::Sequence(path)],
+            ..PathAttributes::default()
+        };
+        let first = "10.0.0.0/24".parse().expect("a prefix");
+        let table = allosaur_bgp::routes::generate::range(first, count, attributes);
+        let stream = RouteStream::announce(&table.expect("room"), encoding).expect("it fits");
+        assert!(pair.ends[0].announce(RouteReplay::new(Arc::new(stream), None)));
+    }
+    pair.exchange();
+    let counters = pair.ends[1].counters();
+    let received = (counters.announcements_received, counters.looped_received);
+    assert_eq!(received, (5, 7));
 }

@@ -154,7 +154,7 @@ fn routes_flap_at_their_rate_and_change_their_attributes() {
     let before_ns = bench.now_ns;
     bench
         .speaker
-        .flap("full", 3, 2_000)
+        .flap("full", 3, 2_000, 1.0)
         .expect("it is announced");
     bench.exchange();
     assert_eq!(bench.received(), vec![(4_000, 3_000); SESSIONS as usize]);
@@ -187,7 +187,10 @@ fn names_that_are_taken_or_unknown_are_told() {
         .expect_err("taken");
     assert!(error.to_string().contains("withdraw it first"));
     for error in [
-        bench.speaker.flap("x", 1, 1).expect_err("none is there"),
+        bench
+            .speaker
+            .flap("x", 1, 1, 1.0)
+            .expect_err("none is there"),
         bench
             .speaker
             .replace("x", table())
@@ -227,4 +230,47 @@ fn routes_that_a_session_cannot_carry_are_told() {
         .announce("long", table, None)
         .expect_err("too long");
     assert!(error.to_string().contains("shorten its AS path"));
+}
+
+#[test]
+fn a_removed_session_is_not_served_and_others_are() {
+    let mut bench = Bench::new();
+    bench.exchange();
+    let removed = bench.speaker.remove_session(BgpSessionId(3));
+    assert!(removed.is_some_and(|session| session.state() == BgpState::Established));
+    assert!(bench.speaker.session(BgpSessionId(3)).is_none());
+    assert!(bench.speaker.remove_session(BgpSessionId(3)).is_none());
+    assert_eq!(bench.speaker.poll_event(BgpSessionId(3)), None);
+    let table = internet(AddressFamily::Ipv4, 10, 1, 1).expect("a right count");
+    let announced = bench.speaker.announce("x", Arc::new(table), None);
+    announced.expect("it fits");
+    let queued = bench.speaker.sessions().map(|(_, one)| one.queued());
+    assert_eq!(queued.filter(|queued| *queued > 0).count(), 49);
+    // The number is not given again.
+    let added = bench.speaker.add_session(config(65_500, false), 1);
+    assert_eq!(added, Ok(BgpSessionId(50)));
+}
+
+#[test]
+fn what_waits_on_a_session_is_bounded() {
+    let mut bench = Bench::new();
+    bench.exchange();
+    let table = internet(AddressFamily::Ipv4, 10, 1, 1).expect("a right count");
+    let announced = bench.speaker.announce("x", Arc::new(table), None);
+    announced.expect("it fits");
+    let refused = bench.speaker.flap("x", 3_000, 10, 1.0);
+    let refused = refused.expect_err("too many").to_string();
+    assert!(refused.contains("flap fewer times"), "{refused}");
+    // A refused one queues nothing, and the rest may be queued.
+    bench
+        .speaker
+        .flap("x", 2_000, 10, 0.5)
+        .expect("there is room");
+    let queued = bench
+        .speaker
+        .session(BgpSessionId(0))
+        .map(BgpSession::queued);
+    assert_eq!(queued, Some(1 + 4_000));
+    let refused = bench.speaker.flap("x", 2_000, 10, 1.0);
+    assert!(refused.is_err());
 }

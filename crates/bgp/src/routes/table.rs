@@ -43,6 +43,29 @@ impl RouteTable {
         &self.groups
     }
 
+    /// So much of it, 0 to 1, evenly from its beginning to its end.
+    pub fn share(&self, share: f64) -> RouteTable {
+        let millionths = (share.clamp(0.0, 1.0) * 1e6).round() as u64;
+        let taken_of = |routes: u64| routes * millionths / 1_000_000;
+        let mut routes = 0;
+        let mut take = |prefix: &Prefix| {
+            routes += 1;
+            let is_taken = taken_of(routes) > taken_of(routes - 1);
+            is_taken.then_some(*prefix)
+        };
+        let groups = self.groups.iter().filter_map(|group| {
+            let prefixes: Vec<Prefix> = group.prefixes.iter().filter_map(&mut take).collect();
+            (!prefixes.is_empty()).then(|| RouteGroup {
+                attributes: group.attributes.clone(),
+                prefixes,
+            })
+        });
+        RouteTable {
+            family: self.family,
+            groups: groups.collect(),
+        }
+    }
+
     /// The number of routes.
     pub fn len(&self) -> usize {
         self.groups.iter().map(|group| group.prefixes.len()).sum()

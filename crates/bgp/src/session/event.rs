@@ -86,6 +86,8 @@ pub struct BgpSessionCounters {
     pub updates_received: u64,
     /// Routes that the peer announced.
     pub announcements_received: u64,
+    /// Routes of the peer that were ignored, since their path has our own AS number.
+    pub looped_received: u64,
     /// Routes that the peer withdrew.
     pub withdrawals_received: u64,
     /// UPDATE messages whose routes counted as withdrawn for an error in them (RFC 7606).

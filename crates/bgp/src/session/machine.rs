@@ -252,6 +252,11 @@ impl BgpSession {
         self.queue(Outgoing::EndOfRib(family))
     }
 
+    /// Tables and markers that wait to be sent.
+    pub fn queued(&self) -> usize {
+        self.outgoing.len()
+    }
+
     /// Asks the peer for its routes of a family. Whether the session is established.
     pub fn request_refresh(&mut self, family: AddressFamily) -> bool {
         let is_established = self.state == BgpState::Established;
@@ -374,8 +379,12 @@ impl BgpSession {
         let (update, faults) = Update::parse(body, four_octet_as)?;
         let counters = &mut self.counters;
         counters.updates_received += 1;
-        counters.announcements_received +=
-            (update.announced_ipv4.len() + update.announced_ipv6.len()) as u64;
+        let announced = (update.announced_ipv4.len() + update.announced_ipv6.len()) as u64;
+        // "the route should be excluded" (RFC 4271 §9.1.2).
+        match update.attributes.has_as(self.config.local_as) {
+            true => counters.looped_received += announced,
+            false => counters.announcements_received += announced,
+        }
         counters.withdrawals_received +=
             (update.withdrawn_ipv4.len() + update.withdrawn_ipv6.len()) as u64;
         counters.treated_as_withdrawn += u64::from(faults.treated_as_withdrawn.is_some());

@@ -173,6 +173,12 @@ fn is_large(number: u32) -> bool {
 }
 
 impl PathAttributes {
+    /// Whether an autonomous system is in the path.
+    pub fn has_as(&self, number: u32) -> bool {
+        let mut segments = self.as_path.iter();
+        segments.any(|segment| segment.parts().1.contains(&number))
+    }
+
     /// Appends all attributes in the order of their types, with `next_hop` where one is given, and zeros
     /// where an AS number is put in front. What they need must be below 65,536 octets; who packs them into
     /// messages checks the length of what was appended.
