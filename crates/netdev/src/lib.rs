@@ -11,6 +11,7 @@
 //! | [`netlink_batch`] | changes by rtnetlink, many in one call |
 //! | [`tuntap`] | TAP devices |
 //! | [`socket`] | opening sockets, reading and setting their options |
+//! | [`tcp`] | what TCP sockets can do beyond the usual |
 //! | [`names`] | what a misspelt name may have meant |
 
 pub mod child;
@@ -22,6 +23,7 @@ pub mod names;
 pub mod netlink;
 pub mod netlink_batch;
 pub mod socket;
+pub mod tcp;
 pub mod tuntap;
 
 pub use error::InterfaceError;

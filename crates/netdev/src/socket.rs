@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use libc::socklen_t;
 
@@ -28,11 +28,11 @@ pub fn open(family: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> 
 /// # Errors
 ///
 /// What the kernel says.
-pub fn set<T: Copy>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+pub fn set<T: Copy>(socket: &impl AsFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     // SAFETY: the kernel reads `size_of::<T>()` bytes of a value that outlives the call.
     let answer = unsafe {
         libc::setsockopt(
-            socket.as_raw_fd(),
+            socket.as_fd().as_raw_fd(),
             level,
             option,
             std::ptr::from_ref(value).cast::<c_void>(),
