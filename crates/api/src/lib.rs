@@ -35,7 +35,7 @@ pub use error::Error;
 pub use exchange::Exchange;
 pub use fields::{FieldError, Fields};
 pub use method::{
-    CaptureMethod, Method, Mode, NodeMethod, PortMethod, ServerMethod, StatefulMethod,
+    CaptureMethod, Method, Mode, NodeMethod, PortMethod, RouteMethod, ServerMethod, StatefulMethod,
     StatelessMethod,
 };
 pub use read::ReadError;

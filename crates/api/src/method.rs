@@ -22,6 +22,8 @@ pub enum Method {
     Capture(CaptureMethod),
     /// Commands of Linux nodes.
     Nodes(NodeMethod),
+    /// Commands of BGP speakers.
+    Routes(RouteMethod),
     /// Commands of stateless traffic.
     Stateless(StatelessMethod),
     /// Commands of stateful traffic.
@@ -91,6 +93,19 @@ pub enum NodeMethod {
     Infos,
     Results,
     Cancel,
+}
+
+/// What a command of BGP speakers does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Each is documented where it is described: in `commands`.
+pub enum RouteMethod {
+    AddSpeaker,
+    AddSession,
+    Announce,
+    Withdraw,
+    Flap,
+    Show,
+    Remove,
 }
 
 /// What a command of stateless traffic does.

@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use allosaur_netdev::netlink_batch::InterfaceAddress;
 
+use crate::namespace::NetworkNamespace;
+
 /// The prefix of an address that is alone: others of its network are reached by the gateway.
 const ALONE_V4: u8 = 32;
 /// The prefix of an IPv6 network.
@@ -58,6 +60,13 @@ pub struct NodeIpv4 {
     pub subnet: Option<u8>,
     /// The gateway of the node, where its namespace is its own.
     pub gateway: Option<Ipv4Addr>,
+}
+
+impl LinuxNode {
+    /// The namespace that it is in.
+    pub fn network_namespace(&self) -> NetworkNamespace {
+        NetworkNamespace::named(&self.namespace)
+    }
 }
 
 impl NodeIpv4 {

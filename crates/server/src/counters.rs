@@ -13,12 +13,14 @@ mod echo;
 mod emulation;
 mod flows;
 mod latency;
+mod routes;
 
 pub use echo::{EchoBlock, EchoTraffic};
 pub use emulation::{EmulationBlock, EmulationTotals};
 pub use flows::RunBlock;
 use latency::LatencyCell;
 pub use latency::LatencyTerms;
+pub use routes::{BgpSessionBlock, BgpSessionReading};
 
 /// What all threads counted since the server started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

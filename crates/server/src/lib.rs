@@ -1,7 +1,7 @@
 //! The server: everything between the RPC and the traffic.
 //!
 //! The modules stand in an order, and a module imports only from those before it:
-//! `counters`, `metrics`, `emulation`, `rx_taps`, `control`, `transport`, `http`, `rpc`, `sim`, `config`, `devices`, `threads`,
+//! `counters`, `metrics`, `emulation`, `rx_taps`, `routes`, `control`, `transport`, `http`, `rpc`, `sim`, `config`, `devices`, `threads`,
 //! `bench`, `cli`.
 
 pub mod bench;
@@ -13,6 +13,7 @@ pub mod devices;
 pub mod emulation;
 pub mod http;
 pub mod metrics;
+mod routes;
 pub mod rpc;
 pub mod rx_taps;
 pub mod sim;

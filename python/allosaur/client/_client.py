@@ -35,6 +35,7 @@ from ._pcap import CapturePush
 from ._places import ALL_PROFILES, Ports
 from ._port import Port
 from ._ports import PortAttributes
+from ._routes import Routes
 from ._server import Server
 from ._service_mode import ServiceMode
 from ._session import Session
@@ -107,6 +108,7 @@ class STLClient(SaysWhatIsMissing):
         connection = self._connection
         self._server = Server(connection)
         self._namespaces = Namespaces(self._connection)
+        self._routes = Routes(connection)
         self._log = Log(connection)
         self._ownership = Ownership(connection)
         self._statistics = Statistics(connection)
@@ -227,6 +229,13 @@ class STLClient(SaysWhatIsMissing):
     cancel_async_task = delegate("_namespaces", Namespaces.cancel_async_task)
     get_ns_nodes = delegate("_namespaces", Namespaces.get_ns_nodes)
     set_bird_node = delegate("_namespaces", Namespaces.set_bird_node)
+    routes_add_speaker = delegate("_routes", Routes.routes_add_speaker)
+    routes_add_session = delegate("_routes", Routes.routes_add_session)  # type: ignore[arg-type] # of its **fields
+    routes_announce = delegate("_routes", Routes.routes_announce)
+    routes_withdraw = delegate("_routes", Routes.routes_withdraw)
+    routes_flap = delegate("_routes", Routes.routes_flap)
+    routes_show = delegate("_routes", Routes.routes_show)
+    routes_remove = delegate("_routes", Routes.routes_remove)
 
     # Events since connect, and messages.
     get_events = delegate("_log", Log.get_events)

@@ -287,7 +287,10 @@ pub(crate) fn mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 6],
     })
 }
 
-fn some_mac<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[u8; 6]>, D::Error> {
+/// Reads a MAC address that may be missing.
+pub(crate) fn some_mac<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<[u8; 6]>, D::Error> {
     mac(deserializer).map(Some)
 }
 

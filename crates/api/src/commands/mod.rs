@@ -10,6 +10,7 @@ pub mod metrics;
 pub mod nodes;
 pub mod ports;
 pub mod remote;
+pub mod routes;
 pub mod server;
 pub mod service;
 pub mod stateful;
@@ -30,6 +31,7 @@ pub(crate) const NOUNS: &[(&str, &str, &[Command])] = &[
     ("Service mode", "service", service::COMMANDS),
     ("Captures", "captures", captures::COMMANDS),
     ("Linux nodes", "nodes", nodes::COMMANDS),
+    ("BGP speakers", "routes", routes::COMMANDS),
     ("Profiles and streams", "streams", streams::COMMANDS),
     ("Traffic", "traffic", traffic::COMMANDS),
     ("Traffic that runs", "changes", changes::COMMANDS),

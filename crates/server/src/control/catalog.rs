@@ -21,6 +21,7 @@ impl Core {
             groups: Vec::new(),
             runs: Vec::new(),
             echo: None,
+            bgp_sessions: Vec::new(),
             problems: Vec::new(),
         }
     }

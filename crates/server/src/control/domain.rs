@@ -17,6 +17,7 @@ use super::job::JobResult;
 use super::reply::Reply;
 use super::worker_command::WorkerReport;
 use crate::metrics::Catalog;
+use crate::routes::SpeakerPlace;
 use crate::rx_taps::Answer;
 
 /// How what a domain waits for comes to it: once for all that keep it in an
@@ -152,6 +153,11 @@ pub(in crate::control) trait Domain: TakesOutcomes {
     /// Its profiles for `get_status`: those of a port, or those that run over all ports.
     fn profile_uses(&self, _control: &Core, _scope: Scope, _now_ns: Nanos) -> Vec<ProfileUse> {
         Vec::new()
+    }
+
+    /// Where a Linux node of a port is; nothing when it has no nodes to do with.
+    fn node_place(&self, _port: u8, _mac: [u8; 6]) -> Option<Result<SpeakerPlace, String>> {
+        None
     }
 
     /// Adds what it has in the counters of the whole server.

@@ -33,6 +33,7 @@ mod percentiles;
 mod ports;
 mod profile_name;
 mod reply;
+mod routes;
 mod server;
 pub(crate) mod split_mix;
 pub mod stateful;
@@ -60,6 +61,7 @@ use self::emulation::EmulatedClients;
 use self::nodes::Nodes;
 use self::ports::Ports;
 use self::ports::attributes::attributes_changed;
+use self::routes::Routes;
 use self::server::Server;
 use self::stateful::Stateful;
 use self::stateless::Stateless;
@@ -101,6 +103,7 @@ fn all_domains(config: &ControlConfig, now_ns: Nanos) -> Vec<Box<dyn Domain>> {
         Box::new(Captures::default()),
         Box::new(EmulatedClients::default()),
         Box::new(Nodes::new(config.ports.len(), config.nodes_owner.clone())),
+        Box::new(Routes::new(config.seed)),
         Box::new(Ports::new(config.ports.len(), now_ns)),
         Box::new(Server::default()),
     ]

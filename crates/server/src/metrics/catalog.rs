@@ -8,7 +8,7 @@ use std::sync::Arc;
 use allosaur_engine::flow_stats::Group;
 use allosaur_engine::template::CompiledProfile;
 
-use crate::counters::{EchoBlock, GroupReadout, GroupTraffic, RunBlock, Snapshot};
+use crate::counters::{BgpSessionBlock, EchoBlock, GroupReadout, GroupTraffic, RunBlock, Snapshot};
 
 /// All that is counted, as it is at a time.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub struct Catalog {
     pub runs: Vec<CatalogRun>,
     /// The echo streams that run, or ran last.
     pub echo: Option<CatalogEcho>,
+    /// The sessions of BGP speakers.
+    pub bgp_sessions: Vec<CatalogBgpSession>,
     /// What is not as it should be; control knows nothing of that.
     pub problems: Vec<String>,
 }
@@ -102,6 +104,17 @@ pub struct CatalogEcho {
     pub profile: String,
     /// What they measured.
     pub block: Arc<EchoBlock>,
+}
+
+/// A session of a BGP speaker.
+#[derive(Clone, Debug)]
+pub struct CatalogBgpSession {
+    /// The name of the speaker.
+    pub speaker: String,
+    /// The address of the peer.
+    pub peer: String,
+    /// What it has counted.
+    pub block: Arc<BgpSessionBlock>,
 }
 
 /// What metrics are read of.

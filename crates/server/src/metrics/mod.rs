@@ -5,6 +5,7 @@
 //! Prometheus ([`text`]), the reply of `get_metrics` ([`reading`]) and the table of the guide
 //! ([`families`]). A domain contributes its rows in a file of its own, and a line in [`show`].
 
+mod bgp;
 mod catalog;
 mod echo;
 mod emulation;
@@ -22,7 +23,8 @@ mod streams;
 mod text;
 
 pub use catalog::{
-    Catalog, CatalogEcho, CatalogGroup, CatalogPort, CatalogProfile, CatalogRun, Readout,
+    Catalog, CatalogBgpSession, CatalogEcho, CatalogGroup, CatalogPort, CatalogProfile, CatalogRun,
+    Readout,
 };
 pub use family::{Family, Kind};
 pub use text::TextFormat;
@@ -45,6 +47,7 @@ fn show(readout: &Readout<'_>, sink: &mut dyn Sink) {
     flow_outcomes::show(readout, sink);
     flow_applications::show(readout, sink);
     emulation::show(readout, sink);
+    bgp::show(readout, sink);
 }
 
 /// All metrics that there may be, in that order.

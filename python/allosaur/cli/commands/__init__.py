@@ -21,6 +21,7 @@ from allosaur.cli.commands._node import Node
 from allosaur.cli.commands._plan import Plan
 from allosaur.cli.commands._profiles import New, Profiles
 from allosaur.cli.commands._push import Push
+from allosaur.cli.commands._routes import Routes
 from allosaur.cli.commands._run import Run
 from allosaur.cli.commands._server import Server
 from allosaur.cli.commands._sim import Sim
@@ -54,6 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     Emu(),
     Node(),
     Bird(),
+    Routes(),
     Sim(),
     Plan(),
     Ndr(),

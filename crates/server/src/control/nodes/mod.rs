@@ -26,12 +26,13 @@ use self::port_host::PortAddresses;
 use self::table::NodeTable;
 use self::work::{NodePart, PartDone};
 use super::awaited::{Awaited, Awaits};
-use super::config::View;
+use super::config::{View, mac_text};
 use super::core::Core;
 use super::core::layers::Layers;
 use super::core::pending::Wait;
 use super::domain::{Domain, Others};
 use super::reply::{Reply, reply};
+use crate::routes::SpeakerPlace;
 use crate::rx_taps::{NodesAnswer, NodesRequest};
 
 /// Commands of a part. A node takes some milliseconds.
@@ -97,6 +98,20 @@ impl Domain for Nodes {
         work.must_set_own = true;
         work.own_waits.push(wait);
         self.go_on(control, port);
+    }
+
+    fn node_place(&self, port: u8, mac: [u8; 6]) -> Option<Result<SpeakerPlace, String>> {
+        let work = self.ports.get(usize::from(port))?;
+        Some(match &work.table {
+            Some(table) => table.place(mac).map_err(|error| error.to_string()),
+            None if work.is_busy => Err(format!(
+                "the nodes of port {port} are being changed: ask again when that is done (get_async_results)"
+            )),
+            None => Err(format!(
+                "port {port} has no node {}: add it first (conf_ns_batch)",
+                mac_text(mac)
+            )),
+        })
     }
 }
 

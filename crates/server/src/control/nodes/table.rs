@@ -1,6 +1,7 @@
 //! The nodes of a port with what the server does for them: VLAN tags and filters.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use allosaur_api::Error;
@@ -11,6 +12,7 @@ use allosaur_nodes::owner::Owner;
 use allosaur_nodes::{LinuxNode, NodesError, PortNodes};
 
 use crate::control::config::mac_text;
+use crate::routes::SpeakerPlace;
 use crate::rx_taps::filter::Filter;
 use crate::rx_taps::{NodeChange, NodeEntry, NodeFilter};
 
@@ -60,6 +62,17 @@ impl NodeTable {
     pub(super) fn port_mac(&self) -> Option<[u8; 6]> {
         let mut nodes = self.nodes.nodes();
         nodes.find(|node| node.is_port).map(|node| node.mac)
+    }
+
+    /// Where a node is, and its addresses that others can reach.
+    pub(super) fn place(&self, mac: [u8; 6]) -> Result<SpeakerPlace, NodesError> {
+        let node = self.nodes.node(mac)?;
+        let ipv4 = node.ipv4.map(|ipv4| IpAddr::V4(ipv4.address));
+        let ipv6 = node.ipv6.and_then(|ipv6| ipv6.address).map(IpAddr::V6);
+        Ok(SpeakerPlace {
+            namespace: Some(node.network_namespace()),
+            addresses: ipv4.into_iter().chain(ipv6).collect(),
+        })
     }
 
     /// Changes what the server does with the frames of a node.

@@ -1,0 +1,1 @@
+"""`allosaur routes`: BGP speakers of a server, and what they announce."""
