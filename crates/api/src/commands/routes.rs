@@ -116,6 +116,7 @@ pub struct AnnounceRoutes {
     /// What the table is called, to withdraw it.
     pub name: String,
     /// Where its routes come from.
+    #[serde(deserialize_with = "route_source")]
     pub routes: RouteSource,
     /// Routes per second; without, as fast as peers take them.
     #[serde(default)]
@@ -392,6 +393,13 @@ fn ip<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
             "is '{text:.64}'; give an IPv4 or IPv6 address such as 192.0.2.1 or 2001:db8::1"
         ))
     })
+}
+
+/// Reads where routes come from; of anything but an object it is said so.
+fn route_source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RouteSource, D::Error> {
+    let fields = serde_json::Map::deserialize(deserializer)?;
+    let source = serde_json::from_value(serde_json::Value::Object(fields));
+    source.map_err(|error| D::Error::custom(format_args!("cannot be read: {error}")))
 }
 
 /// Reads an address that may be missing.
