@@ -70,6 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "allosaur.cli.emulation": {"allosaur", "allosaur.rpc", "allosaur.server", "allosaur.cli"},
     "allosaur.cli.nodes": {"allosaur", "allosaur.cli"},
     "allosaur.cli.bird": {"allosaur.bird", "allosaur.cli"},
+    "allosaur.cli.routes": {"allosaur", "allosaur.cli", "allosaur.cli.nodes"},
     "allosaur.run": {
         *(
             "allosaur",
@@ -121,6 +122,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("allosaur.cli.streams", "allosaur.cli.flows", "allosaur.cli.demo", "allosaur.cli.console"),
         *("allosaur.cli.plan", "allosaur.cli.doctor", "allosaur.cli.ndr", "allosaur.cli.compare"),
         *("allosaur.cli.top", "allosaur.cli.nodes", "allosaur.cli.bird", "allosaur.bird"),
+        "allosaur.cli.routes",
         *("allosaur.cli.emulation", "allosaur.cli.metrics", "allosaur.cli.traffic", "allosaur.run"),
     },
     "allosaur.cli._main": {"allosaur.cli", "allosaur.cli.commands"},

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use allosaur_api::commands::routes::BgpCounters;
 use allosaur_engine::echo::EchoCounters;
 use allosaur_engine::flow_stats::{Group, GroupTable};
 use allosaur_engine::latency::Meter;
@@ -12,11 +13,12 @@ use allosaur_engine::stateful::{FlowTableCounters, GroupCounters};
 use allosaur_engine::stats::{DirectionCounters, TransmitCounters};
 use allosaur_engine::template::{CompiledProfile, Layout, PoolSpec, ProfileSpec, Side};
 use allosaur_server::counters::{
-    CoreCounters, Counters, EchoBlock, GroupTraffic, LatencyErrors, LatencyTerms, RunBlock,
-    TunnelErrors,
+    BgpSessionBlock, CoreCounters, Counters, EchoBlock, GroupTraffic, LatencyErrors, LatencyTerms,
+    RunBlock, TunnelErrors,
 };
 use allosaur_server::metrics::{
-    Catalog, CatalogEcho, CatalogGroup, CatalogPort, CatalogProfile, CatalogRun, TextFormat, text,
+    Catalog, CatalogBgpSession, CatalogEcho, CatalogGroup, CatalogPort, CatalogProfile, CatalogRun,
+    TextFormat, text,
 };
 
 /// Set to write the golden files instead of comparing them.
@@ -83,6 +85,7 @@ fn catalog() -> Catalog {
         groups: vec![group(7, flow, 0b001), group(8, latency, 0b010)],
         runs: vec![run("web", 0.0), run("idle", 12.5)],
         echo: Some(echo()),
+        bgp_sessions: vec![bgp_session()],
         problems: Vec::new(),
     }
 }
@@ -111,6 +114,25 @@ fn run(name: &str, offered_cps: f64) -> CatalogRun {
         blocks: vec![Arc::new(block)],
         is_over: false,
         offered_cps,
+    }
+}
+
+fn bgp_session() -> CatalogBgpSession {
+    let block = BgpSessionBlock::default();
+    let counters = BgpCounters {
+        established: 2,
+        announced: 1_000,
+        withdrawn: 100,
+        bytes_sent: 20_000,
+        bytes_received: 400,
+        notifications_received: 1,
+        ..BgpCounters::default()
+    };
+    block.publish(true, 3, counters);
+    CatalogBgpSession {
+        speaker: "r1".to_owned(),
+        peer: "192.0.2.254".to_owned(),
+        block: Arc::new(block),
     }
 }
 
