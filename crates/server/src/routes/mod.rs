@@ -11,6 +11,8 @@ mod request;
 mod service;
 mod sockets;
 mod speaker;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use request::{RouteAnswer, RouteRequest, SessionSpec, SpeakerPlace, SpeakerSpec};
 pub(crate) use service::RouteService;
