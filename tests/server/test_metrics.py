@@ -541,9 +541,10 @@ def test_the_guide_shows_all_that_is_there(scrape: Scrape, metric_rows: Mapping[
         assert set(labels) <= {shown[name].labels}, name
     # Of the rest only what goes wrong, what needs an add-on, programs over TLS (which the last test has), and
     # what needs emulated clients (--emu, as tests/emulation/test_metrics.py starts it) is not there.
+    # Sessions of BGP are in tests/ports/test_routes.py.
     missing = shown.keys() - {name for name, (_, labels) in real.items() if labels}
     assert not [name for name in missing if shown[name].always]
-    others = "tcps_|udps_|app_latency|allosaur_emulation_|allosaur_tls_|flow_handshake"
+    others = "tcps_|udps_|app_latency|allosaur_emulation_|allosaur_bgp_|allosaur_tls_|flow_handshake"
     others += "|allosaur_http_|flow_response"
     assert all(re.search(others, name) for name in missing), missing
 
