@@ -218,7 +218,7 @@ impl BgpSockets for KernelSockets {
 
     fn close(&mut self, key: SocketKey) {
         if let Some(owned) = self.sockets.remove(&key) {
-            // The last message leaves before the end, also where more was received than read.
+            // What was written leaves before the end.
             let _ = owned.socket.shutdown(Shutdown::Write);
             let _ = self.epoll.delete(&owned.socket);
         }
