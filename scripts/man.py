@@ -32,7 +32,7 @@ def pages() -> dict[str, str]:
     alone = _parser.build([])
     summaries = {command.name: command.summary for command in COMMANDS}
     listed = "\n".join(
-        f".TP\n\\fBallosaur\\-{name}\\fR(1)\n{_roff(text[0].upper() + text[1:])}."
+        f".TP\n\\fB{_roff(f'allosaur-{name}')}\\fR(1)\n{_roff(text[0].upper() + text[1:])}."
         for name, text in summaries.items()
     )
     made = {"allosaur": _page("allosaur", alone, "open, realistic traffic generator", {"commands": listed})}

@@ -35,11 +35,12 @@ def test_every_command_has_a_page_with_every_option(pages: Path) -> None:
     )
     for name, parser in action.choices.items():
         text = (pages / f"allosaur-{name}.1").read_text(encoding="utf-8")
-        assert f".SH NAME\nallosaur\\-{name} \\- " in text
+        spelled = name.replace("-", r"\-")
+        assert f".SH NAME\nallosaur\\-{spelled} \\- " in text
         options = {option for one in parser._actions for option in one.option_strings} - {"-h", "--help"}
         bold = {option: option.replace("-", r"\-").join((r"\fB", r"\fR")) for option in options}
         assert [option for option in options if bold[option] not in text] == []
-        assert rf"\fBallosaur\-{name}\fR(1)" in (pages / "allosaur.1").read_text(encoding="utf-8")
+        assert rf"\fBallosaur\-{spelled}\fR(1)" in (pages / "allosaur.1").read_text(encoding="utf-8")
 
 
 def test_names_of_trex_have_pages_too(pages: Path) -> None:

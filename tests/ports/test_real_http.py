@@ -273,8 +273,10 @@ def test_wrk_counts_what_ours_serve(people: Any, real: ModuleType, talks: Module
         client.reset()
         talks.start(client, serving(talks, routes(content)))
         said = people.run("wrk", "-t1", "-c20", "-d1s", f"http://{SERVER}/file")
+        requests = int(re.search(r"(\d+) requests in", said)[1])
+        # Threads publish what they counted a little later.
+        talks.wait_until(lambda: counted(client, "server").get("http_responses.200", 0) >= requests)
         found = counted(client, "server")
-    requests = int(re.search(r"(\d+) requests in", said)[1])
     assert requests > 0 and "Non-2xx" not in said and "Socket errors" not in said
     # It stops with some on the way.
     assert requests <= found["http_responses.200"] <= requests + 20
