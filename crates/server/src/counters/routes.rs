@@ -15,7 +15,7 @@ pub struct BgpSessionReading {
     pub is_established: bool,
     /// Tables that wait to be sent.
     pub queued: u64,
-    /// What it has counted.
+    /// What it has counted, without `bytes_unacknowledged`, which is the kernel's.
     pub counters: BgpCounters,
 }
 

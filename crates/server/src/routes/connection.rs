@@ -249,26 +249,30 @@ impl Connection {
         all.into_iter().flatten().min()
     }
 
-    /// Publishes what is counted.
-    pub(super) fn publish(&self, session: &BgpSession, sockets: &impl BgpSockets) {
+    /// Publishes what is counted. The kernel is not asked what the peer has not acknowledged: no metric
+    /// has that, and this follows each message.
+    pub(super) fn publish(&self, session: &BgpSession) {
         let is_established = session.state() == BgpState::Established;
-        let counters = self.counters(session, sockets);
+        let counters = self.counters(session, 0);
         self.block
             .publish(is_established, session.queued() as u64, counters);
     }
 
-    fn counters(&self, session: &BgpSession, sockets: &impl BgpSockets) -> BgpCounters {
-        let counted = session.counters();
-        let unacknowledged = match self.link {
+    fn unacknowledged_bytes(&self, sockets: &impl BgpSockets) -> u64 {
+        match self.link {
             Link::Open(key) => sockets.unacknowledged_bytes(key),
             _ => 0,
-        };
+        }
+    }
+
+    fn counters(&self, session: &BgpSession, bytes_unacknowledged: u64) -> BgpCounters {
+        let counted = session.counters();
         BgpCounters {
             established: counted.established,
             announced: counted.announced,
             withdrawn: counted.withdrawn,
             bytes_sent: self.bytes_sent,
-            bytes_unacknowledged: unacknowledged,
+            bytes_unacknowledged,
             bytes_received: self.bytes_received,
             updates_received: counted.updates_received,
             announcements_received: counted.announcements_received,
@@ -308,7 +312,7 @@ impl Connection {
             queued_s: since_queued(Some(now_ns)),
             sent_s: since_queued(times.sent_ns),
             acknowledged_s: since_queued(times.acknowledged_ns),
-            counters: self.counters(session, sockets),
+            counters: self.counters(session, self.unacknowledged_bytes(sockets)),
         }
     }
 }

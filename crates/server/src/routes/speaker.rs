@@ -281,7 +281,7 @@ impl Speaker {
         }
         if let (Some(connection), Some(session)) = (self.connections.get(&id), self.bgp.session(id))
         {
-            connection.publish(session, sockets);
+            connection.publish(session);
         }
     }
 
