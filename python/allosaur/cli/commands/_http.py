@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
 from allosaur.cli import _arguments, _options, _shipped
@@ -57,7 +58,7 @@ class Http(Command):
         )
         parser.add_argument(
             "--requests-per-connection",
-            type=whole,
+            type=_options.whole_number,
             metavar="N",
             help="how many a connection sends, one after another (default: 1, a new connection each)",
         )
@@ -75,13 +76,7 @@ class Http(Command):
             metavar="SHARE",
             help="the share of TLS sessions that are resumed, 0 to 1",
         )
-        _arguments.duration(parser, "10")
-        _arguments.ports(parser, "pairs for flows (default: all free ones)")
-        _arguments.server_or_local(parser, "run", "start")
-        _arguments.results(parser, metric_names)
-        _arguments.flows(parser.add_argument_group("flows"))
-        _arguments.json_output(parser)
-        parser.set_defaults(multiplier="1", port_counters=False, emu_port=None)
+        arguments_of_run(parser, "10", "pairs for flows (default: all free ones)")
 
     def run(self, options: argparse.Namespace) -> int:
         """Run the profile of a URL."""
@@ -92,9 +87,25 @@ class Http(Command):
             value = getattr(options, option)
             if value is not None and value != []:
                 given[tunable] = value
-        options.profiles = [_shipped.located(_PROFILE)]
-        options.tunable = [given]
-        return run_profiles(options)
+        return run_shipped(options, _PROFILE, given)
+
+
+def arguments_of_run(parser: argparse.ArgumentParser, duration: str, ports: str) -> None:
+    """Add what commands with a profile of their own take as `allosaur run` does."""
+    _arguments.duration(parser, duration)
+    _arguments.ports(parser, ports)
+    _arguments.server_or_local(parser, "run", "start")
+    _arguments.results(parser, metric_names)
+    _arguments.flows(parser.add_argument_group("flows"))
+    _arguments.json_output(parser)
+    parser.set_defaults(multiplier="1", port_counters=False, emu_port=None)
+
+
+def run_shipped(options: argparse.Namespace, profile: str, tunables: dict[str, Any]) -> int:
+    """Run a shipped profile with these tunables. Returns the exit code."""
+    options.profiles = [_shipped.located(profile)]
+    options.tunable = [tunables]
+    return run_profiles(options)
 
 
 def _request(parser: argparse.ArgumentParser) -> None:
@@ -110,9 +121,14 @@ def _request(parser: argparse.ArgumentParser) -> None:
         help="one more header line",
     )
     parser.add_argument("--body", metavar="TEXT", help="the body of requests")
-    parser.add_argument("--size", type=whole, metavar="N", help="repeat the body until it has N bytes")
     parser.add_argument(
-        "--status", type=whole, metavar="N", help="the status that is a success (default: 200 to 399)"
+        "--size", type=_options.whole_number, metavar="N", help="repeat the body until it has N bytes"
+    )
+    parser.add_argument(
+        "--status",
+        type=_options.whole_number,
+        metavar="N",
+        help="the status that is a success (default: 200 to 399)",
     )
     parser.add_argument(
         "--timeout",
@@ -149,13 +165,6 @@ def _header(text: str) -> str:
     if not _HEADER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no header line: write NAME: VALUE")
     return text
-
-
-def whole(text: str) -> int:
-    """Read a number above zero. Raises `ArgumentTypeError`."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above zero")
-    return int(text)
 
 
 def _rate(text: str) -> float:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from allosaur.cli import _arguments, _shipped
+from allosaur.cli import _options
 from allosaur.cli._command import Command
 from allosaur.cli._errors import bad_input
-from allosaur.cli.commands._http import whole
-from allosaur.cli.commands._run import metric_names, run_profiles
+from allosaur.cli.commands._http import arguments_of_run, run_shipped
 
 _PROFILE = "http_server"
 _PORT_MAX = 65_535
@@ -30,7 +29,7 @@ class HttpServer(Command):
         )
         parser.add_argument(
             "--size",
-            type=whole,
+            type=_options.whole_number,
             metavar="N",
             help="answer other paths with N bytes (default: 404, or 1000 bytes without --root and --route)",
         )
@@ -45,13 +44,7 @@ class HttpServer(Command):
         parser.add_argument("--tls", action="store_true", help="HTTPS, with a certificate that is made")
         parser.add_argument("--certificate", metavar="FILE", help="the certificate for --tls, as PEM")
         parser.add_argument("--key", metavar="FILE", help="its key, as PEM")
-        _arguments.duration(parser, "forever")
-        _arguments.ports(parser, "pairs, the second port of each serves (default: all free ones)")
-        _arguments.server_or_local(parser, "run", "start")
-        _arguments.results(parser, metric_names)
-        _arguments.flows(parser.add_argument_group("flows"))
-        _arguments.json_output(parser)
-        parser.set_defaults(multiplier="1", port_counters=False, emu_port=None)
+        arguments_of_run(parser, "forever", "pairs, the second port of each serves (default: all free ones)")
 
     def run(self, options: argparse.Namespace) -> int:
         """Serve until the time is over or Ctrl-C."""
@@ -75,9 +68,7 @@ class HttpServer(Command):
                 given[name] = str(Path(path).resolve())
         if options.size is not None:
             given["size"] = options.size
-        options.profiles = [_shipped.located(_PROFILE)]
-        options.tunable = [given]
-        return run_profiles(options)
+        return run_shipped(options, _PROFILE, given)
 
 
 def _port(text: str) -> int:
